@@ -1,0 +1,1 @@
+"""Measured speed and memory: one module a subject, each with ``entries()``."""

@@ -1,0 +1,109 @@
+"""Pages that the documentation derives: the reference from the code, the table of benchmarks.
+
+A hook of MkDocs (``hooks:`` in mkdocs.yml). Pages of the reference are never written to disk.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src/gpufabric"
+COMMANDS = "gpufabric.cli.main"
+BENCHMARKS_MARK = "<!-- benchmarks -->"
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of the reference and fill the navigation from the folders."""
+    for name, text in reference_pages().items():
+        files.append(File.generated(config, name, content=text))
+    config.nav = [expand(entry, files) for entry in config.nav or []]
+    return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Put the table of benchmarks where a page asks for it."""
+    if BENCHMARKS_MARK not in markdown:
+        return markdown
+    return markdown.replace(BENCHMARKS_MARK, benchmark_table(ROOT / "benchmarks/results.json"))
+
+
+def expand(entry: dict[str, Any], files: Files) -> dict[str, Any]:
+    """Replace a folder in an entry of the navigation by the pages it holds, index first."""
+    ((title, target),) = entry.items()
+    if not target.endswith("/"):
+        return entry
+    pages = sorted(
+        (file.src_uri for file in files.documentation_pages() if file.src_uri.startswith(target)),
+        key=lambda name: (not name.endswith("index.md"), name),
+    )
+    return {title: pages}
+
+
+def reference_pages() -> dict[str, str]:
+    """Name and text of every page of the reference that the code yields."""
+    pages = {f"reference/api-{folder}.md": api_page(folder) for folder in folders()}
+    if (PACKAGE / "cli/main.py").exists():
+        pages["reference/commands.md"] = commands_page()
+    return pages
+
+
+def folders() -> list[str]:
+    """Folders of the package that hold code."""
+    return sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+
+
+def api_page(folder: str) -> str:
+    """Text of the page that documents every public module of one folder."""
+    package = f"gpufabric.{folder}"
+    names = [
+        f"{package}.{path.stem}"
+        for path in sorted((PACKAGE / folder).glob("*.py"))
+        if not path.stem.startswith("_")
+    ]
+    blocks = "\n\n".join(f"::: {name}" for name in [package, *names])
+    return f"# {package}\n\n{blocks}\n"
+
+
+def commands_page() -> str:
+    """Text of the page that shows every command and option, as typer tells them."""
+    command = [sys.executable, "-m", "typer", COMMANDS, "utils", "docs", "--name", "gpufabric"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if run.returncode:
+        message = f"the commands cannot be documented:\n{run.stderr}"
+        raise RuntimeError(message)
+    return run.stdout
+
+
+def benchmark_table(path: Path) -> str:
+    """Return the benchmarks' results as a Markdown table; a sentence where there are none yet."""
+    results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    if not results:
+        return "No benchmark has been run yet: `make bench`."
+    lines = [
+        "| benchmark | gpufabric [s] | peer | peer [s] | peer ÷ ours | peak [MiB] |",
+        "|---|--:|---|--:|--:|--:|",
+    ]
+    for entry in results:
+        cells = [
+            entry["name"],
+            figure(entry["ours_s"]),
+            entry["peer"] or "–",
+            figure(entry["peer_s"]),
+            figure(entry["ratio"]),
+            figure(entry["peak_mib"]),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def figure(value: float | None) -> str:
+    """Return `value` with three significant digits, or a dash where it is unknown."""
+    return "–" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
