@@ -1,0 +1,1 @@
+"""Errors, ids, units, text and files: what every other folder may use."""

@@ -1,0 +1,71 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from gpufabric.core.errors import Fault, InputError
+from gpufabric.core.text import _
+
+__all__ = ["write_bytes", "write_text", "writing"]
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[IO[bytes]]:
+    """Give a binary file that takes the name `path` only when the block ends without error.
+
+    The folder is made where it is missing. The bytes go to a temporary file beside the
+    target, are flushed to the disk, and the file is then renamed over the target.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be made or written to.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(21, "Is a directory")
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise InputError(
+            Fault(
+                str(path),
+                _("cannot be written: {reason}.").format(reason=error.strerror),
+                remedy=_("Choose another output path or change its permissions."),
+            )
+        ) from error
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.chmod(0o666 & ~_umask())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def write_bytes(path: Path, content: bytes) -> Path:
+    """Write `content` to `path` whole or not at all; return `path`."""
+    with writing(path) as file:
+        file.write(content)
+    return path
+
+
+def write_text(path: Path, content: str) -> Path:
+    """Write `content` in UTF-8 to `path` whole or not at all; return `path`."""
+    return write_bytes(path, content.encode("utf-8"))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
