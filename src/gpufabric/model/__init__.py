@@ -1,0 +1,1 @@
+"""The spec (Requirement), the Fabric's tables, and their files."""

@@ -1,0 +1,61 @@
+"""The names that the catalogue knows, as far as a spec must be held against them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+__all__ = ["KnownNames", "KnownSource"]
+
+_SEPARATORS = re.compile(r"[\s_-]+")
+
+
+@dataclass(frozen=True)
+class KnownNames:
+    """Switches and hosts by name, passed in so that the spec needs no catalogue.
+
+    Parameters
+    ----------
+    switches
+        Lower-case name or alias of each switch: its fabric (``infiniband`` or ``roce``) and
+        generation (``hdr``, ``ndr``, ``xdr``; anything else for Ethernet, or None).
+    hosts
+        Lower-case name or alias of each host: its GPUs.
+    """
+
+    switches: Mapping[str, tuple[str, str | None]]
+    hosts: Mapping[str, int]
+
+    def switch(self, name: str) -> tuple[str, str | None] | None:
+        """Return fabric and generation of the switch `name`, or None where it is unknown."""
+        return self._switches.get(_key(name))
+
+    def host_gpus(self, name: str) -> int | None:
+        """Return the GPUs of the host `name`, or None where it is unknown.
+
+        Examples
+        --------
+        >>> KnownNames(switches={}, hosts={"dgx-h100": 8}).host_gpus("DGX H100")
+        8
+        """
+        return self._hosts.get(_key(name))
+
+    @cached_property
+    def _switches(self) -> dict[str, tuple[str, str | None]]:
+        return {_key(name): found for name, found in self.switches.items()}
+
+    @cached_property
+    def _hosts(self) -> dict[str, int]:
+        return {_key(name): gpus for name, gpus in self.hosts.items()}
+
+
+KnownSource = KnownNames | Callable[[Path | None], KnownNames]
+"""The known names, or what gives them for the folder that a spec's ``catalog`` names."""
+
+
+def _key(name: str) -> str:
+    """Return the form in which names are compared: case and separators do not count."""
+    return _SEPARATORS.sub("", name).lower()
