@@ -1,0 +1,1 @@
+"""From a requirement to a Fabric: sizing, topologies, racks, cables, addresses."""
