@@ -1,0 +1,1 @@
+"""What a network costs: capital today; running costs and uncertainty come with their issue."""

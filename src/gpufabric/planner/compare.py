@@ -1,0 +1,18 @@
+"""Candidates side by side: what reports and commands ask the planner for."""
+
+from __future__ import annotations
+
+from gpufabric.planner.comparison import ComparisonRow, comparison
+from gpufabric.planner.plan import CandidatePlan, Plan, plan_all, plan_candidate
+from gpufabric.planner.plan_file import plan_json, plan_schema
+
+__all__ = [
+    "CandidatePlan",
+    "ComparisonRow",
+    "Plan",
+    "comparison",
+    "plan_all",
+    "plan_candidate",
+    "plan_json",
+    "plan_schema",
+]

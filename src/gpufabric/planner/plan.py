@@ -1,0 +1,198 @@
+"""The plan of a spec: every candidate designed, placed, cabled, addressed, billed and priced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gpufabric.catalog.collection import Catalog
+from gpufabric.core.errors import Fault, InputError, nearest
+from gpufabric.core.text import _
+from gpufabric.cost.capital import Capital, capital
+from gpufabric.model.fabric import Fabric
+from gpufabric.model.requirement import Requirement
+from gpufabric.model.spec_parts import Candidate
+from gpufabric.planner.limits import most_hosts
+from gpufabric.topology.addressing import Addressing, address
+from gpufabric.topology.bom import Bill, bill
+from gpufabric.topology.cabling import Cabling, lay_cables
+from gpufabric.topology.decision import Decision
+from gpufabric.topology.design import Design, design_candidate
+from gpufabric.topology.racks import Placement, arrange
+
+__all__ = ["CandidatePlan", "Plan", "plan_all", "plan_candidate"]
+
+
+@dataclass(frozen=True)
+class CandidatePlan:
+    """One candidate, complete.
+
+    Parameters
+    ----------
+    candidate
+        What was asked for.
+    design
+        Switches, links and reasons; its fabric is not yet placed.
+    placement
+        Racks, and power of each model.
+    cabling
+        Cables, and the fabric as it is saved: see `fabric`.
+    bill, capital
+        What is bought, and what it costs.
+    addressing
+        Addresses and AS numbers, or LIDs and names.
+    most_hosts
+        Hosts that the same switches hold at most in the same kind of network and tiers.
+    """
+
+    candidate: Candidate
+    design: Design
+    placement: Placement
+    cabling: Cabling
+    bill: Bill
+    capital: Capital
+    addressing: Addressing
+    most_hosts: int
+
+    @property
+    def name(self) -> str:
+        """Name of the candidate, as in the spec."""
+        return self.candidate.name
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric with racks and cables: what is saved, exported and simulated."""
+        return self.cabling.fabric
+
+    @property
+    def n_gpus(self) -> int:
+        """Today's GPUs."""
+        return self.capital.n_gpus
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The design's counts and claims, with the hash of the placed fabric."""
+        return {**self.design.summary(), "fabric_hash": self.fabric.content_hash}
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """Every choice, in the order in which it was made."""
+        return (
+            *self.design.decisions,
+            *self.placement.decisions,
+            *self.cabling.decisions,
+            *self.bill.decisions,
+            *self.addressing.decisions,
+        )
+
+    @property
+    def warnings(self) -> tuple[Decision, ...]:
+        """Choices that the reader should act on."""
+        return tuple(decision for decision in self.decisions if decision.is_warning)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All candidates of a spec.
+
+    Parameters
+    ----------
+    requirement
+        The spec.
+    catalog
+        The catalogue that was used.
+    candidates
+        In the order of the spec.
+    """
+
+    requirement: Requirement
+    catalog: Catalog
+    candidates: tuple[CandidatePlan, ...]
+
+    def candidate(self, name: str) -> CandidatePlan:
+        """Return the plan of the candidate called `name`.
+
+        Raises
+        ------
+        InputError
+            If there is none; the nearest name is given.
+        """
+        for plan in self.candidates:
+            if plan.name == name:
+                return plan
+        names = [plan.name for plan in self.candidates]
+        raise InputError(
+            Fault(
+                "candidate",
+                _('there is no candidate "{name}".').format(name=name[:64]),
+                _("one of {names}").format(names=", ".join(names)),
+                nearest(name[:64], names),
+            )
+        )
+
+
+def plan_candidate(
+    requirement: Requirement, candidate: Candidate, catalog: Catalog
+) -> CandidatePlan:
+    """Return the complete plan of one candidate.
+
+    Raises
+    ------
+    InputError
+        If it cannot be built.
+    """
+    design = design_candidate(requirement, candidate, catalog)
+    placement = arrange(
+        design.fabric, design.host, design.switches, requirement.site, candidate, catalog
+    )
+    cabling = lay_cables(placement.fabric, design, requirement.site, catalog)
+    goods = bill(design, cabling, requirement, catalog)
+    hosts = design.fabric.hosts
+    return CandidatePlan(
+        candidate=candidate,
+        design=design,
+        placement=placement,
+        cabling=cabling,
+        bill=goods,
+        capital=capital(goods, int(hosts.n_gpus[hosts.stage == 0].sum())),
+        addressing=address(cabling.fabric),
+        most_hosts=most_hosts(design),
+    )
+
+
+def plan_all(requirement: Requirement, catalog: Catalog) -> Plan:
+    """Return the plan of every candidate of a spec.
+
+    Raises
+    ------
+    InputError
+        If any candidate cannot be built: with the faults of all that cannot. A spec is built
+        whole or not at all, so that nobody compares fewer candidates than were asked for.
+    """
+    plans: list[CandidatePlan] = []
+    faults: list[Fault] = []
+    for candidate in requirement.candidates:
+        try:
+            plans.append(plan_candidate(requirement, candidate, catalog))
+        except InputError as error:
+            faults.extend(_of(candidate, error))
+    if faults:
+        raise InputError(faults)
+    return Plan(requirement, catalog, tuple(plans))
+
+
+def _of(candidate: Candidate, error: InputError) -> Iterator[Fault]:
+    """Yield the faults of a candidate, each with its name where it does not say so itself."""
+    for fault in error.faults:
+        if "candidate" in fault.where:
+            yield fault
+        else:
+            where = _('candidate "{name}"').format(name=candidate.name)
+            yield Fault(
+                f"{where}: {fault.where}" if fault.where else where,
+                fault.what,
+                fault.expected,
+                fault.remedy,
+            )
