@@ -1,0 +1,1 @@
+"""What people read of a plan: drawings, workbooks, tables and the folder that holds them."""

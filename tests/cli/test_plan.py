@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import run
+
+Capture = pytest.CaptureFixture[str]
+
+SPEC = "{gpus: 64, host: dgx-h100, candidates: [infiniband, roce]}\n"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPEC)
+    return path
+
+
+def test_the_last_lines_are_the_paths(capsys: Capture, spec: Path, tmp_path: Path) -> None:
+    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"))
+    assert ended.code == 0
+    assert ended.err == ""
+    paths = [Path(line) for line in ended.out.splitlines()[-14:]]
+    assert all(path.is_file() for path in paths)
+    assert paths[0] == tmp_path / "out/plan.json"
+    assert ended.out.splitlines()[-15] == ""
+
+
+def test_a_long_path_is_not_broken(capsys: Capture, spec: Path, tmp_path: Path) -> None:
+    folder = tmp_path / ("a long name " * 8).strip()
+    ended = run(capsys, "plan", str(spec), "-o", str(folder))
+    assert str(folder / "roce/racks.svg") in ended.out.splitlines()
+
+
+def test_json_holds_the_plan_and_the_paths(capsys: Capture, spec: Path, tmp_path: Path) -> None:
+    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--json")
+    content = json.loads(ended.out)
+    assert [one["name"] for one in content["candidates"]] == ["infiniband", "roce"]
+    assert all(Path(path).is_file() for path in content.pop("files"))
+    assert content == json.loads((tmp_path / "out/plan.json").read_text())
+
+
+def test_only_the_candidates_that_are_named(capsys: Capture, spec: Path, tmp_path: Path) -> None:
+    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--candidate", "roce")
+    assert ended.code == 0
+    assert (tmp_path / "out/roce/fabric.json").exists()
+    assert not (tmp_path / "out/infiniband").exists()
+    content = json.loads((tmp_path / "out/plan.json").read_text())
+    assert [one["name"] for one in content["requirement"]["candidates"]] == ["roce"]
+
+
+def test_an_unknown_candidate(capsys: Capture, spec: Path, tmp_path: Path) -> None:
+    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--candidate", "rose")
+    assert ended.code == 2
+    assert 'there is no candidate "rose"' in ended.err
+    assert 'Did you mean "roce"?' in ended.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_spec_that_is_not_there_and_one_that_is_a_folder(capsys: Capture, tmp_path: Path) -> None:
+    for path in (tmp_path / "none.yaml", tmp_path):
+        ended = run(capsys, "plan", str(path), "-o", str(tmp_path / "out"))
+        assert ended.code == 2
+        assert str(path) in ended.err
+        assert "Traceback" not in ended.err
+        assert not (tmp_path / "out").exists()
+
+
+def test_bad_input_writes_nothing(capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("gpus: 63\nhost: dgx-h100\ncandidates: [infiniband]\n")
+    ended = run(capsys, "plan", str(path), "-o", str(tmp_path / "out"))
+    assert ended.code == 2
+    assert f"{path}:1:7: gpus" in ended.err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_output_that_cannot_be_written_is_told_before_the_work(
+    capsys: Capture, spec: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("a file")
+    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "file"))
+    assert ended.code == 2
+    assert "this is not a folder" in ended.err
+    below = run(capsys, "plan", str(spec), "-o", str(tmp_path / "file/below"))
+    assert below.code == 2
+    assert "cannot be written" in below.err
+    other = run(capsys, "plan", str(spec), "-o", str(tmp_path))
+    assert other.code == 2
+    assert "files that gpufabric did not write" in other.err
+    assert (tmp_path / "file").read_text() == "a file"
+
+
+def test_a_catalogue_of_ones_own(capsys: Capture, spec: Path, tmp_path: Path) -> None:
+    ended = run(
+        capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--catalog", str(tmp_path / "none")
+    )
+    assert ended.code == 2
+    assert "there is no such folder" in ended.err
+
+
+def test_both_languages(capsys: Capture, spec: Path, tmp_path: Path) -> None:
+    ended = run(capsys, "--lang", "zh_CN", "plan", str(spec), "-o", str(tmp_path / "out"))
+    assert ended.code == 0
+    assert (tmp_path / "out/roce/topology.svg").exists()
