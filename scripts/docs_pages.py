@@ -1,38 +1,36 @@
 """Pages that the documentation derives: the reference from the code, the table of benchmarks.
 
-A hook of MkDocs (``hooks:`` in mkdocs.yml). Pages of the reference are never written to disk.
+``docs_hook.py`` hands them to MkDocs. Pages of the reference are never written to disk.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+if TYPE_CHECKING:
+    from mkdocs.structure.files import Files
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src/gpufabric"
+NO_RESULTS = "No benchmark has been run yet: `make bench`."
 COMMANDS = "gpufabric.cli.main"
+RESULTS = ROOT / "benchmarks/results.json"
 BENCHMARKS_MARK = "<!-- benchmarks -->"
-
-
-def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the reference and fill the navigation from the folders."""
-    for name, text in reference_pages().items():
-        files.append(File.generated(config, name, content=text))
-    config.nav = [expand(entry, files) for entry in config.nav or []]
-    return files
+DESIGN_MARK = "<!-- design -->"
+DESIGN = re.compile(r"design (?P<fabric>[\w-]+), (?P<gpus>\d+) GPUs, (?P<links>\d+) links")
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Put the table of benchmarks where a page asks for it."""
-    if BENCHMARKS_MARK not in markdown:
-        return markdown
-    return markdown.replace(BENCHMARKS_MARK, benchmark_table(ROOT / "benchmarks/results.json"))
+    """Put the tables of benchmarks where a page asks for them."""
+    for mark, table in ((BENCHMARKS_MARK, benchmark_table), (DESIGN_MARK, design_table)):
+        if mark in markdown:
+            markdown = markdown.replace(mark, table(RESULTS))
+    return markdown
 
 
 def expand(entry: dict[str, Any], files: Files) -> dict[str, Any]:
@@ -74,7 +72,8 @@ def api_page(folder: str) -> str:
 
 def commands_page() -> str:
     """Text of the page that shows every command and option, as typer tells them."""
-    command = [sys.executable, "-m", "typer", COMMANDS, "utils", "docs", "--name", "gpufabric"]
+    command = [sys.executable, "-m", "typer", COMMANDS, "utils", "docs"]
+    command += ["--name", "gpufabric", "--title", "Commands"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if run.returncode:
         message = f"the commands cannot be documented:\n{run.stderr}"
@@ -84,9 +83,9 @@ def commands_page() -> str:
 
 def benchmark_table(path: Path) -> str:
     """Return the benchmarks' results as a Markdown table; a sentence where there are none yet."""
-    results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    results = results_of(path)
     if not results:
-        return "No benchmark has been run yet: `make bench`."
+        return NO_RESULTS
     lines = [
         "| benchmark | gpufabric [s] | peer | peer [s] | peer ÷ ours | peak [MiB] |",
         "|---|--:|---|--:|--:|--:|",
@@ -102,6 +101,30 @@ def benchmark_table(path: Path) -> str:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def design_table(path: Path) -> str:
+    """Return the time that a design takes for each link, smallest cluster first."""
+    rows = []
+    for entry in results_of(path):
+        match = DESIGN.fullmatch(entry["name"])
+        if match:
+            gpus, links = int(match["gpus"]), int(match["links"])
+            rows.append((gpus, match["fabric"], links, 1e6 * entry["ours_s"] / links))
+    if not rows:
+        return NO_RESULTS
+    lines = ["| fabric | GPUs | links | µs per link |", "|---|--:|--:|--:|"]
+    for gpus, fabric, links, each_us in sorted(rows):
+        lines.append(f"| {fabric} | {gpus:,} | {links:,} | {figure(each_us)} |")
+    return "\n".join(lines)
+
+
+def results_of(path: Path) -> list[dict[str, Any]]:
+    """Return the entries of the benchmarks; none where they have not been run."""
+    results: list[dict[str, Any]] = []
+    if path.exists():
+        results = json.loads(path.read_text(encoding="utf-8"))
+    return results
 
 
 def figure(value: float | None) -> str:

@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -55,6 +56,8 @@ def test_the_first_line_of_help_is_that_of_the_list(capsys: Capture, name: str) 
     ended = run(capsys, name, "--help")
     assert ended.code == 0
     assert lazy.entries()[name].summary.rstrip(".") in " ".join(ended.out.split())
+    assert "``" not in ended.out
+    assert "[default: True]" not in " ".join(ended.out.split())
 
 
 def test_no_words_show_the_help_and_are_wrong_use(capsys: Capture) -> None:
@@ -225,3 +228,59 @@ def test_a_name_that_the_terminal_cannot_show_is_no_bug(spec: Path) -> None:
     )
     assert missing.returncode == 2
     assert "there is no such file" in missing.stderr
+
+
+def shell(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a shell line in which ``gpufabric`` is this package's command."""
+    command = f'"{sys.executable}" -m gpufabric.cli.main'
+    return subprocess.run(
+        ["sh", "-c", line.replace("gpufabric", command)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("gpufabric --version >&-", 0),
+        ("gpufabric --version >&- 2>&-", 0),
+        ("gpufabric design nope.yaml >&-", 2),
+        ("gpufabric design nope.yaml --json 2>&-", 2),
+        ("gpufabric design nope.yaml 2>/dev/full", 2),
+        ("gpufabric design nope.yaml --json 2>/dev/full", 2),
+        ("gpufabric --version <&-", 0),
+    ],
+)
+def test_closed_and_full_streams_keep_the_exit_code(tmp_path: Path, line: str, code: int) -> None:
+    ended = shell(line, tmp_path)
+    assert ended.returncode == code
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("words", ["--version", "schema", "catalog list --json"])
+def test_a_full_standard_output_is_told_in_words(tmp_path: Path, words: str) -> None:
+    ended = shell(f"gpufabric {words} >/dev/full", tmp_path)
+    assert ended.returncode == 2
+    assert "output" in ended.stderr
+    assert "No space left on device" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_to_end_leaves_no_half_output(tmp_path: Path, number: signal.Signals) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("{gpus: 16384, host: dgx-h100, candidates: [infiniband]}\n")
+    words = [sys.executable, "-m", "gpufabric.cli.main", "plan", "spec.yaml", "-o", "out"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + 60
+        while process.poll() is None and not list(tmp_path.glob(".out.*")):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        process.send_signal(number)
+        told = process.communicate()[1]
+    assert process.returncode == (130 if number == signal.SIGINT else 128 + number)
+    assert "Traceback" not in told
+    assert [entry.name for entry in tmp_path.iterdir()] == ["spec.yaml"]

@@ -90,7 +90,7 @@ def test_an_output_that_cannot_be_written_is_told_before_the_work(
     assert "cannot be written" in below.err
     other = run(capsys, "plan", str(spec), "-o", str(tmp_path))
     assert other.code == 2
-    assert "files that gpufabric did not write" in other.err
+    assert "files that gpufabric plan did not write" in other.err
     assert (tmp_path / "file").read_text() == "a file"
 
 

@@ -120,6 +120,16 @@ _generic = st.fixed_dictionaries(
     },
     optional={"ports_per_nic": st.sampled_from([1, 2]), "power_kw": st.floats(1, 15)},
 )
+
+
+def _has_what_it_asks(candidate: dict[str, Any]) -> bool:
+    """Whether the topology can have the planes and tiers drawn with it; the spec refuses others."""
+    topology, tiers = candidate.get("topology"), candidate.get("tiers")
+    if topology == "rail-only":
+        return candidate.get("planes") in (1, None)
+    return topology != "dragonfly+" or tiers is None
+
+
 _candidate = st.one_of(
     st.sampled_from(["infiniband", "roce", "infiniband-ndr", "roce:sn5600", "infiniband:q3400"]),
     st.fixed_dictionaries(
@@ -142,7 +152,7 @@ _candidate = st.one_of(
             "uplink_gbps": st.sampled_from([200, 400.0, None]),
             "fill_cages": st.booleans(),
         },
-    ),
+    ).filter(_has_what_it_asks),
 )
 _spec = st.fixed_dictionaries(
     {

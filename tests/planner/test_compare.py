@@ -94,7 +94,7 @@ def test_a_price_that_is_unknown_is_none() -> None:
         # Q3400 two-tier limit, AIDC Studio: 10,368 endpoints.
         ("{fabric: infiniband}", 72, "dgx-b300", 10_368),
         # 64 ports, two kept for the subnet managers: 7 hosts of 8 GPUs.
-        ("{fabric: infiniband, topology: single}", 4, "dgx-h100", 56),
+        ("{fabric: infiniband, topology: single}", 4, "dgx-h100", 64),
     ],
 )
 def test_what_fits_when_it_grows(candidate: str, hosts: int, host: str, gpus: int) -> None:
@@ -246,6 +246,38 @@ def test_a_currency_without_a_rate_stays_open() -> None:
     assert (content["currency"], content["currency_rate"]) == ("EUR", None)
     rated = SHORTEST + "site: {currency: CNY, currency_rate: 7.1}\n"
     assert plan_json(planned(rated))["currency_rate"] == 7.1
+
+
+def test_racks_are_counted_today_and_say_when_they_stand() -> None:
+    plan = planned(PLANS[1])
+    content = plan_json(plan)
+    (row,) = (row for row in content["comparison"] if row["key"] == "racks")
+    for facts, candidate, count in zip(
+        content["candidates"], plan.candidates, row["values"], strict=True
+    ):
+        fabric = candidate.fabric
+        today = {
+            str(fabric.racks.name[rack])
+            for table in (fabric.hosts, fabric.switches)
+            for rack, stage in zip(table.rack.tolist(), table.stage.tolist(), strict=True)
+            if stage == 0
+        }
+        assert {rack["name"] for rack in facts["racks"] if rack["stage"] == 0} == today
+        assert count == len(today) < len(facts["racks"])
+        assert {rack["stage"] for rack in facts["racks"]} == {0, 1}
+
+
+def test_power_that_no_catalogue_gives_names_the_rule() -> None:
+    text = "hosts: 8\nhost: dgx-rubin-nvl8\ncandidates: [{fabric: roce, switch: th6-64x1600g}]\n"
+    (facts,) = plan_json(planned(text))["candidates"]
+    powers = [(line["category"], line["power"]) for line in facts["bill"] if line["power"]]
+    assert all(power["source"] and power["date"] for _category, power in powers)
+    host = dict(powers)["host"]
+    assert "1,275 W a GPU" in host["source"]
+    assert (host["date"], host["kind"]) == ("2024-06", "assumed")
+    switch = next(power for category, power in powers if category == "switch")
+    assert "67 W for each Tb/s" in switch["source"]
+    assert (switch["date"], switch["kind"]) == ("2026-09", "assumed")
 
 
 def test_cables_and_bill_agree() -> None:

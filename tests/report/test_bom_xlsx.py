@@ -152,3 +152,15 @@ def test_names_of_sheets_are_ones_that_a_workbook_takes(
     wanted: list[str], names: list[str]
 ) -> None:
     assert sheet_names(wanted) == names
+
+
+def test_racks_say_whether_they_stand_today(values: Workbook) -> None:
+    rows = list(values["Racks"].iter_rows(values_only=True))
+    at = rows[0].index("Stage")
+    assert {row[at] for row in rows[1:]} == {"today", "later"}
+    made = plan(SPEC).candidates[0]
+    hosts = made.fabric.hosts
+    later = [row[1] for row in rows[1:] if row[0] == made.name and row[at] == "later"]
+    names = made.fabric.racks.name
+    assert set(later) & {str(names[rack]) for rack in hosts.rack[hosts.stage == 1]}
+    assert not set(later) & {str(names[rack]) for rack in hosts.rack[hosts.stage == 0]}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,7 @@ def test_a_folder_with_files_of_others_is_refused_and_kept(tmp_path: Path) -> No
     before = contents(tmp_path / "out")
     with pytest.raises(InputError) as caught:
         write_plan(plan(BOTH), tmp_path / "out")
+    assert "files that gpufabric plan did not write, or that were changed" in str(caught.value)
     assert "roce/notes.txt" in str(caught.value)
     assert "Choose another folder" in str(caught.value)
     assert contents(tmp_path / "out") == before
@@ -186,3 +188,25 @@ def test_a_link_in_place_of_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out/plan.json").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InputError, match=r"plan\.json"):
         check_folder(tmp_path / "out")
+
+
+def test_a_loop_of_links_is_told(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    for folder in (loop, loop / "below"):
+        with pytest.raises(InputError, match="cannot be written: Too many levels"):
+            write_plan(plan(ONE), folder)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["loop"]
+
+
+def test_a_file_that_cannot_be_written_is_told_of_the_folder_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError) as caught:
+        write_plan(plan(ONE), tmp_path / "out")
+    assert [fault.where for fault in caught.value.faults] == [str(tmp_path / "out")]
+    assert list(tmp_path.iterdir()) == []

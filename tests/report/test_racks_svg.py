@@ -13,10 +13,10 @@ from gpufabric.report.rack_kinds import rack_kinds
 from gpufabric.report.racks_svg import racks_svg
 from gpufabric.topology.rack_power import RackPower, rack_power
 from tests.report.designs import plan
-from tests.report.svg_texts import sheet, texts
+from tests.report.svg_texts import SVG, sheet, texts
 
 SPECS = {
-    "64": "{gpus: 64, host: dgx-h100, candidates: [infiniband]}",
+    "64": "{gpus: 64, host: dgx-h100, candidates: [{fabric: infiniband, topology: fat-tree}]}",
     "1024": "{gpus: 1024, host: dgx-h100, candidates: [infiniband]}",
     "grows": "{gpus: 768, host: dgx-h100, growth: {gpus: 2048}, candidates: [infiniband]}",
     "nvl72": "{hosts: 16, host: gb300-nvl72, candidates: [infiniband]}",
@@ -115,3 +115,24 @@ def test_500_racks_take_few_elevations() -> None:
     assert len(one.fabric.racks) > 500
     heads = re.findall(r">[A-Z]+: [\d,]+ racks?<", drawn("16384"))
     assert len(heads) < 10
+
+
+def test_one_rack_is_one() -> None:
+    words = " ".join(box.text for box in texts(drawn("64")))
+    assert "1 network rack " in words
+    assert "2 compute racks " in words
+
+
+def test_racks_that_come_later_are_dashed_on_the_floor() -> None:
+    one = planned("grows")
+    kinds = rack_kinds(one.fabric, one.placement.footprints, power_of(one))
+    later = sum(len(kind.racks) for kind in kinds if kind.is_later)
+    built = set(one.fabric.hosts.rack[one.fabric.hosts.stage == 0].tolist())
+    built |= set(one.fabric.switches.rack[one.fabric.switches.stage == 0].tolist())
+    assert later == len(one.fabric.racks) - len(built) > 0
+    dashed = [
+        element.get("d", "").count("z")
+        for element in ET.fromstring(drawn("grows")).iter(f"{SVG}path")
+        if element.get("stroke-dasharray")
+    ]
+    assert sum(dashed) == later

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+from collections import Counter
 from ipaddress import ip_interface
 
 import pytest
 from rich.console import Console
 
 from gpufabric.report.address_csv import ADDRESS_COLUMNS, addresses_csv
+from gpufabric.report.amounts import Currency
 from gpufabric.report.bom_csv import BOM_COLUMNS, bom_csv
 from gpufabric.report.design_table import design_facts
-from gpufabric.report.fabric_table import fabric_counts
+from gpufabric.report.fabric_table import fabric_counts, print_fabric
 from gpufabric.report.side_by_side import Fact, side_by_side
 from gpufabric.report.terminal import plan_facts, print_plan
 from tests.report.designs import design, plan
@@ -162,3 +165,74 @@ def test_the_counts_of_a_fabric_are_those_of_its_tables() -> None:
     assert counts["switches"] == {"leaf": 64, "spine": 32, "core": 0}
     assert counts["links"]["leaf_spine"] == 2048
     assert counts["later"]["hosts"] == 160
+
+
+@pytest.mark.parametrize("width", range(60, 131))
+def test_no_sign_of_a_value_is_lost(width: int) -> None:
+    values = ("51.2 Tb/s (100 % of non-blocking)", "4,096 (later 8,192) × 400G", "网络功耗最大值")
+    facts = [Fact("Network power, typical", (value,) * 3) for value in values]
+    console = Console(width=width, file=io.StringIO(), highlight=False)
+    for table in side_by_side(["a-candidate", "roce", "roce-2-to-1"], facts, width):
+        console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    signs = Counter("".join(console.file.getvalue().split()))
+    for sign in "%GbT×最":
+        assert signs[sign] == 3 * sum(value.count(sign) for value in values), sign
+
+
+def test_one_tier_is_one() -> None:
+    facts = {fact.label: fact.values for fact in plan_facts(plan(MANY))}
+    assert facts["Fits at most"][0] == "64 GPUs in 1 tier"
+    facts = {fact.label: fact.values for fact in plan_facts(plan(SPEC))}
+    assert facts["Fits at most"][0] == "2,048 GPUs in 2 tiers"
+
+
+def test_links_of_managers_are_told_apart() -> None:
+    facts = {fact.label: fact for fact in design_facts([design("su-31")])}
+    assert facts["Links host–leaf"].values == ("248 × 400G",)
+    assert facts["Links manager–leaf"].values == ("4 × 400G",)
+    facts = {fact.label: fact for fact in design_facts([design("rail-1024")])}
+    assert not facts["Links manager–leaf"].is_told
+
+
+@pytest.mark.parametrize("width", [61, 76, 80])
+def test_a_fabric_is_told_in_words_today_beside_later(width: int) -> None:
+    console = Console(width=width, file=io.StringIO(), highlight=False)
+    print_fabric(design("grows").fabric, console)
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    told = [line.rstrip() for line in text.splitlines() if not line.startswith(" ")]
+    rows = dict(re.split(r"  +", line, maxsplit=1) for line in told)
+    assert rows["Hosts"] == "96 (later 256)"
+    assert rows["Leafs"] == "24 (later 64)"
+    assert rows["Spines"] == "32"
+    assert rows["Links host–leaf"] == "768 (later 2,048) × 400G"
+    assert rows["Hash"] == design("grows").fabric.content_hash
+
+
+def test_racks_of_a_fabric_are_those_of_the_plan() -> None:
+    made = plan(SPEC)
+    facts = {fact.label: fact.values for fact in plan_facts(made)}
+    console = Console(width=80, file=io.StringIO(), highlight=False)
+    print_fabric(made.candidates[0].fabric, console)
+    assert isinstance(console.file, io.StringIO)
+    told = re.search(r"^Racks +(.+?) *$", console.file.getvalue(), re.MULTILINE)
+    assert told is not None
+    assert told[1] == facts["Racks"][0]
+    assert "later" in told[1]
+
+
+@pytest.mark.parametrize(
+    ("low", "mid", "high", "words"),
+    [
+        (540_123, 741_000, 1_170_000, "0.74 M USD (0.54–1.17)"),
+        (570_440_000, 876_620_000, 1_360_000_000, "876.62 M USD (570.44–1,360.00)"),
+        (540_123, 741_000, 999_999, "741,000 USD (540,123–999,999)"),
+    ],
+)
+def test_a_range_has_one_scale_and_no_billions(low: int, mid: int, high: int, words: str) -> None:
+    assert Currency("USD", 1.0).range_words((low, mid, high)) == words
+
+
+def test_billions_are_millions() -> None:
+    assert Currency("USD", 1.0).words(1_004_000_000) == "1,004.00 M USD"

@@ -147,3 +147,20 @@ def test_widths_of_text_are_those_of_the_widest_font() -> None:
     # DejaVu Sans 2.37, table hmtx: H 752, o 612, s 521, t 392 of 1,000.
     assert text_width("Host", 10) == pytest.approx(7.52 + 6.12 + 5.21 + 3.92)
     assert text_width("主机", 10) == pytest.approx(20)
+
+
+def test_hosts_that_come_later_are_told_and_their_links_dashed() -> None:
+    svg = topology_svg(design("grows").fabric)
+    words = [box.text for box in texts(svg)]
+    assert "160 of them later" in words
+    thick = [
+        element
+        for element in ET.fromstring(svg).iter(f"{SVG}path")
+        if element.get("stroke-width") == "2"
+    ]
+    assert {element.get("stroke-dasharray") for element in thick} == {None, "4 3"}
+
+
+def test_the_name_of_the_host_is_not_cut() -> None:
+    assert "GRAND-TETON-H100" in topology_svg(design("tor-24576").fabric).split("</desc>")[1]
+    assert not [box for box in texts(topology_svg(design("tor-24576").fabric)) if "…" in box.text]

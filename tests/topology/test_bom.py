@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,13 @@ from gpufabric.core.errors import InputError
 from gpufabric.model.requirement import parse_requirement
 from gpufabric.planner.plan import CandidatePlan, plan_all
 from gpufabric.topology.bill import Bill
-from gpufabric.topology.design import design_candidate
+from gpufabric.topology.bill_devices import host_lines, manager_line, switch_line
+from gpufabric.topology.bom import CONTROLLER
+from gpufabric.topology.design import MANAGER_MODEL, design_candidate
 from gpufabric.topology.spares import spares_of, with_spares
 from gpufabric.topology.storage_network import design_storage
 
+MANAGERS = (CONTROLLER, MANAGER_MODEL)
 FAMILIES = (
     "{fabric: infiniband}",
     "{fabric: infiniband, fill_cages: true}",
@@ -230,6 +235,22 @@ def test_every_line_can_be_traced(candidate: str) -> None:
                 assert group.kind
 
 
+def test_the_power_of_every_device_has_a_source_and_a_date() -> None:
+    catalog = load_catalog()
+    nic = catalog.nic("connectx-7")
+    lines = [host_lines(host, nic, (1, 1))[0] for host in catalog.hosts.values()]
+    lines += [switch_line("compute", "leaf", s, (1, 1)) for s in catalog.switches.values()]
+    lines += [manager_line("compute", name, (1, 1), catalog) for name in ("ufm-9", *MANAGERS)]
+    for line in lines:
+        power = line.power
+        assert power is not None
+        assert power.source
+        assert re.fullmatch(r"\d{4}(-\d\d){0,2}(\.\.[\d-]+)?", power.date), line.name
+    unknown = [name for name, switch in catalog.switches.items() if switch.power is None]
+    kinds = {line.name: line.power.kind for line in lines if line.power is not None}
+    assert {kinds[name] for name in (*unknown, "ufm-9")} == {"assumed"}
+
+
 def test_nics_are_part_of_the_hosts_price_or_are_not() -> None:
     (included,) = planned("{fabric: infiniband}", 20).bill.of("hosts", "nic")
     assert (included.quantity, included.price, included.included_in) == (160, None, "host")
@@ -345,3 +366,20 @@ def test_spares_are_reckoned_over_all_lines_of_a_thing() -> None:
     assert not any(line.spares for line in plan.bill.of("hosts"))
     again = with_spares(plan.bill.lines, {}, None)
     assert not any(line.spares for line in again), "no rate, no spares"
+
+
+def test_lengths_of_one_part_share_their_spares_and_the_longest_is_kept() -> None:
+    bill = planned("{fabric: roce}", 8, "hgx-h100", "site: {rack_power_kw: 21}\n").bill
+    cables = bill.of("compute", use="host_leaf")
+    by_length = {line.length_m: (line.quantity, line.spares) for line in cables}
+    assert by_length == {5.0: (48, 0), 10.0: (16, 1)}, "64 cables of one part"
+
+
+def test_lengths_that_are_bought_later_keep_no_spares_today() -> None:
+    (line, *_rest) = planned("{fabric: roce}", 8, "hgx-h100").bill.of("compute", use="host_leaf")
+    lines = [
+        replace(line, quantity=quantity, later=later, length_m=length_m)
+        for quantity, later, length_m in ((40, 0, 3.0), (20, 0, 5.0), (0, 90, 7.0))
+    ]
+    spares = [kept.spares for kept in with_spares(lines, {line.name: RATE}, None)]
+    assert spares == [0, 1, 0]

@@ -272,7 +272,7 @@ def test_the_bill_of_a_basepod_of_eight_nodes() -> None:
     32 twin-port modules at the DGX, 32 at the switches, and 16 twin-port DAC between the two
     switches.
     """
-    whole = laid(spec("dgx-h100", 64, NDR))
+    whole = laid(spec("dgx-h100", 64, "fabric: infiniband, switch: qm9700, topology: fat-tree"))
     assert len(whole.fabric.switches) == 2
     count = modules(whole)
     assert count == {("host", "mma4z00-ns-flt"): 32, ("switch", "mma4z00-ns"): 32}

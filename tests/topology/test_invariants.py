@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import networkx as nx
 import numpy as np
@@ -16,11 +16,20 @@ from gpufabric.core.errors import InputError
 from gpufabric.model.check import check_fabric
 from gpufabric.model.fabric import Fabric
 from gpufabric.model.requirement import parse_requirement
+from gpufabric.model.spec_parts import Candidate
 from gpufabric.topology.bisection import bandwidth
 from gpufabric.topology.clos_sizing import ClosShape
 from gpufabric.topology.design import Design, design_candidate
 
-DIAMETER = {"single": 1, "pair": 2, "two": 3, "three": 5, "dragonfly": 4, "dragonfly+": 4}
+# Switches on the longest shortest path, by shape and tiers.
+DIAMETER = {
+    ("star", 1): 1,
+    ("pair", 1): 2,
+    ("clos", 2): 3,
+    ("clos", 3): 5,
+    ("dragonfly", 1): 4,
+    ("dragonfly+", 2): 4,
+}
 HOSTS = ("dgx-h100", "dgx-b300", "dgx-a100", "{gpus: 4, nics: 4, nic_gbps: 400}", "gb300-nvl72")
 CANDIDATES = (
     "{fabric: infiniband}",
@@ -42,6 +51,7 @@ CANDIDATES = (
     "{fabric: roce, switch: th5-128x400g, topology: dual-tor}",
     "{fabric: roce, switch: sn5610, topology: multi-plane, planes: 2}",
     "{fabric: roce, switch: sn5610, topology: multi-plane, planes: 2, tiers: 3}",
+    "{fabric: roce, switch: sn5400, topology: multi-plane, planes: 8}",
 )
 
 
@@ -73,6 +83,40 @@ def designs(draw: st.DrawFn, most_gpus: int = 20_000) -> Design:
     assume(design is not None)
     assert design is not None
     return design
+
+
+@pytest.mark.parametrize("candidate", CANDIDATES)
+def test_every_candidate_is_built_for_most_hosts(candidate: str) -> None:
+    """What is drawn below is not refused: each candidate suits four of the five hosts at least."""
+    built = [make(40, host, candidate) is not None for host in HOSTS]
+    assert sum(built) >= len(HOSTS) - 1
+
+
+def test_every_family_is_drawn() -> None:
+    """The candidates give every shape and every family of the spec but the single switch's own."""
+    designs = [make(n, "dgx-h100", candidate) for candidate in CANDIDATES for n in (2, 8, 40)]
+    kinds = {(design.sized.kind, design.sized.tiers) for design in designs if design}
+    families = {design.fabric.family for design in designs if design}
+    assert kinds >= {("star", 1), ("pair", 1), ("clos", 2), ("clos", 3)}
+    assert kinds >= {("dragonfly", 1), ("dragonfly+", 2)}
+    named = set(get_args(Candidate.model_fields["topology"].annotation)) - {"auto"}
+    assert families >= named
+
+
+@pytest.mark.parametrize(
+    ("planes", "ports", "hosts"), [(2, 64, 256), (4, 128, 1024), (8, 256, 4096)]
+)
+def test_the_logical_radix_grows_with_the_planes(planes: int, ports: int, hosts: int) -> None:
+    """An 800 Gb/s NIC over more planes splits the ports of a switch: two tiers hold r**2 / 2."""
+    candidate = (
+        f"{{fabric: roce, switch: sn5400, topology: multi-plane, planes: {planes}, tiers: 2}}"
+    )
+    design = make(hosts, "dgx-b300", candidate)
+    assert design is not None
+    assert hosts * 8 == ports**2 // 2
+    assert (design.layout.mode, design.layout.host_gbps) == ("split", 800 / planes)
+    assert design.summary()["leaf"] == planes * ports
+    assert make(hosts + 1, "dgx-b300", candidate) is None
 
 
 many = settings(
@@ -181,6 +225,8 @@ def test_every_leaf_has_equal_links_to_every_spine_of_its_group(design: Design) 
 @few
 def test_diameter(design: Design) -> None:
     """Every host reaches every other within the family's number of switches."""
+    one_group = design.sized.kind == "dragonfly+" and design.n_pods == 1
+    assert design.sized.hops == DIAMETER[design.sized.kind, design.sized.tiers] - one_group
     fabric = design.fabric
     graph = switch_graph(fabric)
     n_hosts = len(fabric.hosts)
@@ -202,7 +248,9 @@ def test_hops_are_those_of_the_family() -> None:
     """The diameter claimed is the family's."""
     cases = (
         (2, "{fabric: infiniband}", 1),
-        (8, "{fabric: infiniband}", 2),
+        (8, "{fabric: infiniband}", 1),
+        (8, "{fabric: infiniband, topology: fat-tree}", 2),
+        (31, "{fabric: infiniband, topology: dragonfly+}", 3),
         (31, "{fabric: infiniband}", 3),
         (512, "{fabric: infiniband}", 5),
         (512, "{fabric: infiniband, topology: dragonfly+}", 4),

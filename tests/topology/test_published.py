@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from gpufabric.catalog.load import load_catalog
 from gpufabric.core.errors import InputError
@@ -33,6 +36,12 @@ BEOWULF = "beowulf mailing list, 2008"
 JUNIPER = "Juniper JVD AI data centre (2025-2026)"
 ORACLE = "Oracle, First Principles: Inside zettascale OCI Superclusters"
 XAI = "NVIDIA/xAI press release, 2024-10-28"
+ZCUBE = "ATOP, SIGCOMM 2025, 16,384 GPUs: rail-optimised fat tree of 640 switches, by notes"
+SMOLA = "A. Smola, alex.smola.org/posts/37-infiniband-2n"
+ASTERFUSION = "Asterfusion, cloudswit.ch/?p=23330"
+ENTERPRISE = "NVIDIA enterprise-ras, net-configurator: HGX B300 2-8-9-800 (ERA-00011-001 v04)"
+AZURE = "Azure NDv6 GB300 (2025-10): 64 racks, full fat tree"
+CISCO = "Cisco N9000 Enterprise RA for NVIDIA HGX B300 (2026), design points"
 KEDIOS = "Kedios B300 full network topology report (2026-03)"
 TH5 = "{switch: tomahawk-5-128x400g, %s}"
 
@@ -106,11 +115,16 @@ H100_ROWS = [
         counts(128, 128, 64, host_leaf=4096, leaf_spine=4096, spine_core=4096),
         APETOPS,
     ),
+    ib(64, "dgx-h100", counts(16, 8, 0, leaf_spine=512), SMOLA),
     ib(128, "dgx-h100", counts(32, 16), FREAK),
     ib(256, "dgx-h100", counts(64, 32), FREAK),
     # Rows of 512, 1,024 and 2,048 nodes keep a two-tier ratio that 64 ports do not allow; the RA
-    # has 320, 640 and 1,280 switches. The 64-node row (8 switches) has no spine at all.
+    # has 320, 640 and 1,280 switches. The 64-node row (8 switches) has no spine at all: its rails
+    # are apart, and its full switches keep no port for a manager.
+    ib(64, "dgx-h100", counts(8, 0), FREAK, ", topology: rail-only, manager_ports: 0"),
+    ib(512, "dgx-h100", counts(128, 128, 64), FREAK),
     ib(1024, "dgx-h100", counts(256, 256, 128), FREAK),
+    ib(2048, "dgx-h100", counts(512, 512, 256), FREAK),
     ib(4096, "dgx-h100", counts(1024, 1024, 512), FREAK),
     ib(8192, "dgx-h100", counts(2048, 2048, 1024), FREAK),
 ]
@@ -258,12 +272,49 @@ OTHERS = [
         {"tiers": 3, "gpus": 100_000},
     ),
     Row(
+        ZCUBE,
+        "gpus: 16384\nhost: {gpus: 8, nics: 8, nic_gbps: 400}",
+        "{fabric: roce, switch: tomahawk-5-128x400g}",
+        {**counts(256, 256, 128), "tiers": 3},
+    ),
+    Row(
+        ASTERFUSION,
+        "gpus: 256\nhost: {gpus: 4, nics: 4, nic_gbps: 400}",
+        "{fabric: roce, switch: tomahawk-5-64x800g}",
+        counts(4, 2),
+    ),
+    Row(
+        ENTERPRISE,
+        "gpus: 128\nhost: hgx-b300",
+        "{fabric: roce, switch: sn5600, planes: 2}",
+        {**counts(2, 0), "planes": 2, "tiers": 1},
+    ),
+    Row(
+        ENTERPRISE + ", 24 switches a plane",
+        "gpus: 1024\nhost: hgx-b300",
+        "{fabric: roce, switch: sn5600, planes: 2}",
+        {**counts(32, 16), "planes": 2},
+    ),
+    Row(
+        AZURE,
+        "gpus: 4608\nhost: gb300-nvl72",
+        "{fabric: infiniband, switch: q3400-ra}",
+        {"hosts": 64, "bisection_share": 1.0},
+    ),
+    *(
+        Row(CISCO, f"gpus: {gpus}\nhost: hgx-b300", "{fabric: roce}", {"hosts": hosts})
+        for hosts, gpus in ((16, 128), (32, 256), (64, 512), (128, 1024))
+    ),
+    Row(
         KEDIOS,
         "hosts: 32\nhost: dgx-b300",
         "{fabric: infiniband, switch: q3400-ra}",
         {**counts(8, 4), "injection_gbps": 204_800.0, "bisection_gbps": 102_400.0},
     ),
 ]
+
+ROWS = [*B200_ROWS, *H100_ROWS, *B300_ROWS, *NVIDIA_MORE, *OTHERS]
+RIGHT = re.compile(r"RA\S*: ([\d,]+) switches")
 
 EDGE_SWITCH = """\
 device: switch
@@ -294,9 +345,7 @@ def design(catalog: Any, spec: str, candidate: str) -> Design:
     return design_candidate(requirement, requirement.candidates[0], catalog)
 
 
-@pytest.mark.parametrize(
-    "row", [*B200_ROWS, *H100_ROWS, *B300_ROWS, *NVIDIA_MORE, *OTHERS], ids=str
-)
+@pytest.mark.parametrize("row", ROWS, ids=str)
 def test_published_row(catalog: Any, row: Row) -> None:
     """The design has the published counts."""
     summary = design(catalog, row.spec, row.candidate).summary()
@@ -314,21 +363,22 @@ def test_dragonfly_links(catalog: Any) -> None:
     assert links["leaf_leaf"] + links["global"] == 384_272
 
 
-def test_slim_fly_row_is_not_a_graph() -> None:
+def test_slim_fly_row_is_not_built() -> None:
     """The Slim Fly row needs an MMS graph of q = 28, which is not a prime power.
 
     2 q**2 = 1,568 switches and 32,928 endpoints are the formula's values; a McKay-Miller-Siran
     graph exists for prime powers only (Besta and Hoefler, SC14, section II-B), so there is no
-    fabric of that size to build, and no such family here.
+    fabric of that size to build, and the family is refused by name.
     """
-    q = 28
-    assert 2 * q * q == 1568
-    assert not any(q == p**k for p in (2, 3, 5, 7, 11, 13) for k in range(1, 6))
+    text = f"{nics1(32_928, 'nic_gbps: 400')}\ncandidates: [{{fabric: infiniband, topology: {{}}}}]"
+    with pytest.raises(InputError, match="dragonfly"):
+        parse_requirement(text.replace("{}", "slim-fly").encode(), "spec.yaml")
 
 
 def test_two_tiers_of_64_ports_end_at_256_hosts(catalog: Any) -> None:
     """256 servers of 8 GPUs fill two tiers completely; 257 do not fit (apetops; RA-11334)."""
-    assert design(catalog, "hosts: 256\nhost: dgx-h100", "{fabric: infiniband, tiers: 2}")
+    full = design(catalog, "hosts: 256\nhost: dgx-h100", "{fabric: infiniband, tiers: 2}").summary()
+    assert (full["leaf"], full["spine"], full["tiers"]) == (64, 32, 2)
     with pytest.raises(InputError, match="at most 256 hosts"):
         design(catalog, "hosts: 257\nhost: dgx-h100", "{fabric: infiniband, tiers: 2}")
 
@@ -345,3 +395,35 @@ def test_kedios_two_spines_would_do(catalog: Any) -> None:
     """32 B300 hosts: two spines suffice by ports, four are full SUs; the design says so."""
     decisions = design(catalog, "hosts: 32\nhost: dgx-b300", "{fabric: infiniband}").decisions
     assert next(d for d in decisions if d.topic == "spines (population)").choice == "2"
+
+
+def test_every_row_of_the_reference_with_counts_is_tried(shared: Path) -> None:
+    """No row of the reference file that gives switches is left out above."""
+    read = YAML(typ="safe", pure=True).load(shared / "reference/reference_architectures.yaml")
+    tried = [row.expected for row in ROWS if "leaf" in row.expected]
+    exact = {(row["leaf"], row.get("spine"), row.get("core")) for row in tried}
+    sums = {sum(row.get(tier, 0) for tier in ("leaf", "spine", "core")) for row in tried}
+    missing = []
+    for architecture in read["architectures"]:
+        for row in (*architecture.get("rows", ()), *architecture.get("as_built_rows", ())):
+            total = row.get("total_switches", row.get("switches"))
+            if "flag" in row:  # the flag says what the reference architecture has, if it says it
+                total = (
+                    int(match[1].replace(",", ""))
+                    if (match := RIGHT.search(row["flag"]))
+                    else total
+                )
+            found = (
+                any(shape == named(row, shape) for shape in exact)
+                if "leaf" in row
+                else total is None or total in sums
+            )
+            if not found and row.get("name") != "Slim Fly":
+                missing.append((architecture["id"], row))
+    assert not missing
+
+
+def named(row: dict[str, Any], shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the counts that a row names, and those of the shape for what it does not name."""
+    tiers = ("leaf", "spine", "core")
+    return tuple(row.get(tier, value) for tier, value in zip(tiers, shape, strict=True))

@@ -397,3 +397,13 @@ def test_todays_power_is_that_of_todays_devices() -> None:
     assert today.by_role_max_w["hosts"] == 64 * 10_200.0
     assert later.by_role_max_w["hosts"] == 128 * 10_200.0
     assert (today.typical_w <= later.typical_w + 1e-9).all()
+
+
+def test_thousands_of_racks_are_told_with_separators() -> None:
+    _requirement, _design, placement = placed(spec("hgx-h100", 32_768, NDR, "{rack_power_kw: 21}"))
+    (floor,) = (d for d in placement.decisions if d.topic == "floor")
+    n_racks = len(placement.fabric.racks)
+    assert n_racks > 2000
+    assert floor.choice.startswith(f"{n_racks:,} racks in ")
+    compute = int((placement.fabric.racks.kind == 0).sum())
+    assert floor.why.startswith(f"{compute:,} racks hold hosts")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import typer
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 
-__all__ = ["FAULT_OF_OURS", "INTERRUPTED", "USAGE_ERROR", "tell", "tell_bug"]
+__all__ = ["FAULT_OF_OURS", "INTERRUPTED", "USAGE_ERROR", "tell", "tell_bug", "unwritable_output"]
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What typer raises on a wrong option or argument."""
@@ -35,13 +36,30 @@ def tell(error: Exception, *, as_json: bool) -> int:
         _print_json(type(error).__name__, code, faults)
         return code
     if isinstance(error, UsageError) and faults[0].what.startswith("Usage:"):
-        print(faults[0].what, file=sys.stderr)  # noqa: T201 - a group alone: its help
+        _say(faults[0].what)  # a group alone: its help
         return code
     for fault in faults:
-        print(_("Error: {fault}").format(fault=fault), file=sys.stderr)  # noqa: T201
+        _say(_("Error: {fault}").format(fault=fault))
     if isinstance(error, UsageError):
-        print(_("Help: gpufabric --help"), file=sys.stderr)  # noqa: T201
+        _say(_("Help: gpufabric --help"))
     return code
+
+
+def unwritable_output(error: OSError) -> InputError:
+    """Return what is told where standard output, or a file behind it, takes no more."""
+    return InputError(
+        Fault(
+            _("output"),
+            _("cannot be written: {reason}.").format(reason=error.strerror or error),
+            remedy=_("Make room on the disk, or send the output elsewhere."),
+        )
+    )
+
+
+def _say(line: str) -> None:
+    """Print a line on standard error; where that fails too, only the exit code can tell."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def _faults(error: Exception) -> tuple[Fault, ...]:
@@ -67,7 +85,7 @@ def tell_bug(error: Exception, *, as_json: bool, debug: bool) -> int:
     if as_json:
         _print_json(type(error).__name__, FAULT_OF_OURS, (Fault("", what, remedy=remedy),))
     else:
-        print(f"{what}\n{remedy}".rstrip(), file=sys.stderr)  # noqa: T201
+        _say(f"{what}\n{remedy}".rstrip())
     return FAULT_OF_OURS
 
 
@@ -91,4 +109,4 @@ def _print_json(kind: str, code: int, faults: tuple[Fault, ...]) -> None:
             "faults": [fault.to_json() for fault in faults],
         }
     }
-    print(json.dumps(content, ensure_ascii=False), file=sys.stderr)  # noqa: T201
+    _say(json.dumps(content, ensure_ascii=False))

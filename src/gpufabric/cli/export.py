@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,8 @@ from gpufabric.model.files import load_fabric
 
 __all__ = ["export"]
 
+_LONGEST_NAME = 60
+
 _Fabric = Annotated[
     Path | None, typer.Argument(help=_("Fabric file, as JSON or in the compact form."))
 ]
@@ -27,7 +30,14 @@ _To = Annotated[
 ]
 _Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", help=_("Folder, or the file where there is only one.")),
+    typer.Option(
+        "--output",
+        "-o",
+        help=_(
+            "Folder, or the file where there is only one. Left out: a folder here, named after "
+            "fabric and format."
+        ),
+    ),
 ]
 _SpeedCap = Annotated[str, typer.Option(help=f"ibsim: {', '.join(LANE_GBPS)}")]
 _Nos = Annotated[
@@ -52,7 +62,7 @@ def export(  # noqa: PLR0913 - one parameter for each option
     catalog: _Folder = None,
     as_json: _AsJson = False,
 ) -> None:
-    """Write a fabric in the format of another tool; ``--to list`` names the formats."""
+    """Write a fabric in the format of another tool; --to list names the formats."""
     if to == "list":
         _list_formats(as_json=as_json)
         return
@@ -62,8 +72,14 @@ def export(  # noqa: PLR0913 - one parameter for each option
     design = load_fabric(fabric)
     options = ExportOptions(load_catalog(catalog), speed_cap, nos, stage=int(grown))
     files = export_fabric(design, chosen.name, options)
-    paths = save_export(files, output or fabric.parent / chosen.name)
+    paths = save_export(files, output or _folder(design.name, chosen.name))
     _print_paths(design.content_hash, [str(path) for path in paths], as_json=as_json)
+
+
+def _folder(fabric: str, form: str) -> Path:
+    """Return the folder of an export by default: in the current one, whatever the fabric's name."""
+    safe = re.sub(r"[^\w-]+", "-", fabric)[:_LONGEST_NAME].strip("-")
+    return Path(f"{safe or 'fabric'}-{form}")
 
 
 def _print_paths(content_hash: str, paths: list[str], *, as_json: bool) -> None:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import io
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, TextIO
 
 import typer
 
 import gpufabric
-from gpufabric.cli.errors import INTERRUPTED, UsageError, tell, tell_bug
+from gpufabric.cli.errors import INTERRUPTED, UsageError, tell, tell_bug, unwritable_output
 from gpufabric.cli.lazy import LazyGroup
 from gpufabric.core.errors import GpufabricError, nearest
 from gpufabric.core.text import LANGUAGES, _, use_language
 
 __all__ = ["app", "main"]
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What the system says where there is no room to write to."""
 
 BROKEN_PIPE = 141
 """What a shell reports of a program that a closed pipe ended."""
@@ -83,19 +89,45 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Words after ``gpufabric``; those of the process where None.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a name that the terminal cannot show
-    code = _run(words)
+    with _ended_in_order():
+        code = _run(words)
     if code != BROKEN_PIPE:
-        code = _flushed(code)
-    if code == BROKEN_PIPE:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = _flushed(code, as_json="--json" in words)
     sys.exit(code)
 
 
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let a polite signal to end unwind the command, so that half-written output is removed."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before: dict[signal.Signals, Any] = {}
+    with contextlib.suppress(ValueError):  # not the main thread: its signals are another's
+        for name in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(name) is signal.SIG_DFL:
+                before[name] = signal.signal(name, leave)
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+
+def _open_missing_streams() -> None:
+    """Give a standard stream that the caller closed somewhere to go, so that printing works."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, os.fdopen(nowhere, "w", encoding="utf-8"))
+
+
 def _run(words: list[str]) -> int:
-    as_json = "--json" in words
     command = typer.main.get_command(app)
     try:
         with command.make_context("gpufabric", list(words)) as context:
@@ -106,21 +138,41 @@ def _run(words: list[str]) -> int:
         sys.stderr.write("\n" + _("Interrupted.") + "\n")
         return INTERRUPTED
     except BrokenPipeError:
+        _forget(sys.stdout)
         return BROKEN_PIPE
-    except (GpufabricError, UsageError) as error:
-        return tell(error, as_json=as_json)
     except Exception as error:  # noqa: BLE001 - whatever it is, the user is told in words
-        return tell_bug(error, as_json=as_json, debug="--debug" in words)
+        return _told(error, words)
     return 0
 
 
-def _flushed(code: int) -> int:
-    """Write out what is buffered; a closed pipe is no error to speak of."""
+def _told(error: Exception, words: list[str]) -> int:
+    """Tell what went wrong; return the exit code."""
+    as_json = "--json" in words
+    if isinstance(error, GpufabricError | UsageError):
+        return tell(error, as_json=as_json)
+    if isinstance(error, OSError) and error.errno in FULL:
+        return tell(unwritable_output(error), as_json=as_json)
+    return tell_bug(error, as_json=as_json, debug="--debug" in words)
+
+
+def _flushed(code: int, *, as_json: bool) -> int:
+    """Write out what is buffered; a closed pipe is no error to speak of, a full disk is."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        return BROKEN_PIPE
+        code = BROKEN_PIPE
+    except OSError as error:
+        code = tell(unwritable_output(error), as_json=as_json)
+    else:
+        return code
+    _forget(sys.stdout)
     return code
+
+
+def _forget(stream: TextIO) -> None:
+    """Send what `stream` could not write nowhere, so that leaving does not try it again."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

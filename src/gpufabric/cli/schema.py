@@ -42,7 +42,10 @@ _Of = Annotated[
     ),
 ]
 _AsJson = Annotated[
-    bool, typer.Option("--json", help=_("Print JSON, which this command does anyway."))
+    bool,
+    typer.Option(
+        "--json", show_default=False, help=_("Print JSON, which this command does anyway.")
+    ),
 ]
 
 

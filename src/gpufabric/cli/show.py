@@ -11,6 +11,7 @@ import typer
 from gpufabric.core.text import _
 from gpufabric.model.files import load_fabric
 from gpufabric.report.fabric_table import fabric_counts, print_fabric, print_links, switch_links
+from gpufabric.report.side_by_side import terminal
 
 __all__ = ["show"]
 
@@ -32,6 +33,6 @@ def show(fabric: _File, *, switch: _Switch = None, as_json: _AsJson = False) -> 
         content = fabric_counts(found) if links is None else [link._asdict() for link in links]
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
     elif links is None:
-        print_fabric(found)
+        print_fabric(found, terminal())
     else:
         print_links(links)

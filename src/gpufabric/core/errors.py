@@ -91,6 +91,9 @@ class InputError(GpufabricError):
         self.faults: tuple[Fault, ...] = found
         super().__init__("\n".join(str(fault) for fault in found))
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Fault, ...]]]:
+        return type(self), (self.faults,)  # whole, when a worker process raises it
+
 
 class UnsupportedError(GpufabricError):
     """A thing gpufabric knows and does not do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -20,26 +21,22 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
     """Give a binary file that takes the name `path` only when the block ends without error.
 
     The folder is made where it is missing. The bytes go to a temporary file beside the
-    target, are flushed to the disk, and the file is then renamed over the target.
+    target, are flushed to the disk, and the file is then renamed over the target. What is no
+    ordinary file, such as a device, is never replaced.
 
     Raises
     ------
     InputError
-        If the folder cannot be made or written to.
+        If the folder cannot be made or written to, the target is no ordinary file, or the disk
+        is full.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_dir():
-            raise IsADirectoryError(21, "Is a directory")
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise InputError(
-            Fault(
-                str(path),
-                _("cannot be written: {reason}.").format(reason=error.strerror),
-                remedy=_("Choose another output path or change its permissions."),
-            )
-        ) from error
+        _check_target(path)
+        # Cut, so that a name of the greatest length leaves room for what mkstemp adds.
+        handle, name = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise _unwritable(path, error) from error
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -48,9 +45,30 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(file.fileno())
         part.chmod(0o666 & ~_umask())
         part.replace(path)
-    except BaseException:
+    except BaseException as error:
         part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise _unwritable(path, error) from error
         raise
+
+
+def _check_target(path: Path) -> None:
+    """Refuse a folder, and a device, pipe or socket: renaming a file over it would destroy it."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, _("it is not a regular file"))
+
+
+def _unwritable(path: Path, error: OSError | ValueError) -> InputError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError(
+        Fault(
+            str(path),
+            _("cannot be written: {reason}.").format(reason=reason),
+            remedy=_("Choose another output path or change its permissions."),
+        )
+    )
 
 
 def write_bytes(path: Path, content: bytes) -> Path:

@@ -34,6 +34,10 @@ class FieldFault:
     is_about_key: bool = False
 
 
+_OWN_TIERS: Mapping[object, int] = {"dragonfly": 1, "dragonfly+": 2}
+"""Topologies whose number of tiers is fixed."""
+
+
 def coherence_faults(spec: Spec, known: KnownNames | None = None) -> Iterator[FieldFault]:
     """Return what does not agree between the fields of `spec`, given in its long form.
 
@@ -314,11 +318,21 @@ def _candidate_faults(candidate: Spec, path: FieldPath) -> Iterator[FieldFault]:
             _("a multi-plane network has more than one plane."),
             expected=_("one of {names}").format(names="2, 4, 8"),
         )
-    if topology == "dual-tor" and planes in (4, 8):
+    if topology == "dual-tor" and planes in (1, 4, 8):
+        yield FieldFault((*path, "planes"), _("a dual-ToR network has two planes."), expected="2")
+    if topology == "rail-only" and planes in (2, 4, 8):
         yield FieldFault(
             (*path, "planes"),
-            _("a dual-ToR network has one plane or two."),
-            expected=_("one of {names}").format(names="1, 2"),
+            _("the rails of a rail-only network are not split over planes."),
+            expected="1",
+            remedy=_("Leave it out, or choose another topology."),
+        )
+    if tiers is not None and topology in _OWN_TIERS and tiers != _OWN_TIERS[topology]:
+        yield FieldFault(
+            (*path, "tiers"),
+            _("a {topology} network has tiers of its own.").format(topology=topology),
+            expected=str(_OWN_TIERS[topology]),
+            remedy=_("Choose another topology or leave out the tiers."),
         )
     if topology == "single" and tiers in (2, 3):
         yield FieldFault(

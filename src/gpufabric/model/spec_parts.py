@@ -314,7 +314,7 @@ class Candidate(SpecPart):
         ge=1,
         le=3200,
         description="Speed of one link between switches [Gb/s]. "
-        "Left out: the speed of the links to hosts, or of the switch's ports.",
+        "Left out: the fastest that keeps the tiers few.",
     )
     fill_cages: bool = Field(
         default=False,

@@ -112,6 +112,9 @@ class Table:
             raise ValueError(f"{schema.name}: columns of unequal length")
         self._arrays = kept
 
+    def __reduce__(self) -> tuple[type[Table], tuple[TableSchema, dict[str, Array]]]:
+        return Table, (self.schema, self._arrays)  # so that workers of a sweep can get a fabric
+
     def __len__(self) -> int:
         return len(self._arrays[self.schema.columns[0].name])
 

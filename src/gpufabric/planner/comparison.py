@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gpufabric.core.text import _
 from gpufabric.cost.capital import CABLES, Amount
 from gpufabric.planner.plan import CandidatePlan
+from gpufabric.topology.racks import rack_stages
 
 __all__ = ["ComparisonRow", "Value", "comparison"]
 
@@ -95,7 +96,7 @@ def _parts() -> tuple[_Question, ...]:
         ("cables", _("Cables"), "", lambda plan: _cables(plan, CABLES)),
         ("copper_cables", _("of them copper"), "", lambda plan: _cables(plan, CABLES - OPTICAL)),
         ("optics", _("Transceivers"), "", lambda plan: plan.bill.count("compute", "transceiver")),
-        ("racks", _("Racks"), "", lambda plan: len(plan.fabric.racks)),
+        ("racks", _("Racks"), "", _racks),
         (
             "power_typical_w",
             _("Power of the network, typical"),
@@ -165,6 +166,10 @@ def _cables(plan: CandidatePlan, categories: frozenset[str]) -> int:
     return sum(
         line.quantity for line in lines if line.category in categories and line.length_m is not None
     )
+
+
+def _racks(plan: CandidatePlan) -> int:
+    return int((rack_stages(plan.fabric) == 0).sum())
 
 
 def _share(plan: CandidatePlan) -> Value:

@@ -19,6 +19,7 @@ from gpufabric.model.spec_parts import Site
 from gpufabric.planner.comparison import ComparisonRow, comparison
 from gpufabric.planner.plan import CandidatePlan, Plan
 from gpufabric.topology.bill import SECTIONS, BillLine, BillPower
+from gpufabric.topology.racks import rack_stages
 
 __all__ = ["FORMAT_VERSION", "PlanFile", "plan_json", "plan_schema"]
 
@@ -53,13 +54,17 @@ class DesignFacts(BaseModel):
 
 @dataclass(frozen=True)
 class RackFacts:
-    """One rack: where it stands, and the largest power of what stands in it."""
+    """One rack: where it stands, and the largest power of what stands in it at last.
+
+    Its `stage` is 0 where it holds something today, and 1 where it stands only after growth.
+    """
 
     name: str
     kind: Literal["compute", "network"]
     row: int
     position: int
     power_w: float
+    stage: Literal[0, 1]
 
 
 @dataclass(frozen=True)
@@ -194,13 +199,16 @@ def _candidate(plan: CandidatePlan) -> CandidateFacts:
         name=plan.name,
         design=DesignFacts.model_validate(plan.summary),
         racks=[
-            RackFacts(name, "network" if kind else "compute", row, position, round(power_w, 1))
-            for name, kind, row, position, power_w in zip(
+            RackFacts(
+                name, "network" if kind else "compute", row, position, round(power_w, 1), stage
+            )
+            for name, kind, row, position, power_w, stage in zip(
                 racks.name.tolist(),
                 racks.kind.tolist(),
                 racks["row"].tolist(),
                 racks.position.tolist(),
                 racks.power_w.tolist(),
+                rack_stages(plan.fabric).tolist(),
                 strict=True,
             )
         ],

@@ -55,8 +55,6 @@ def unknown() -> str:
 
 
 def _scaled(value: float) -> str:
-    if abs(value) >= 1e9:
-        return f"{value / 1e9:,.2f} G"
     if abs(value) >= 1e6:
         return f"{value / 1e6:,.2f} M"
     return f"{value:,.0f}"
@@ -66,9 +64,8 @@ def range_words(value: tuple[float, ...], unit: str) -> str:
     """Return the middle of a range and its ends, all in one scale."""
     low, mid, high = value
     if high >= 1e6:
-        scale, letter = (1e9, "G ") if high >= 1e9 else (1e6, "M ")
-        low, mid, high = low / scale, mid / scale, high / scale
-        return f"{mid:,.2f} {letter}{unit} ({low:,.2f}–{high:,.2f})"
+        low, mid, high = low / 1e6, mid / 1e6, high / 1e6
+        return f"{mid:,.2f} M {unit} ({low:,.2f}–{high:,.2f})"
     return f"{mid:,.0f} {unit} ({low:,.0f}–{high:,.0f})"
 
 

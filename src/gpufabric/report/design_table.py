@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+import numpy.typing as npt
 from rich.text import Text
 
 from gpufabric.core.text import _
+from gpufabric.model.fabric import Fabric
 from gpufabric.report.side_by_side import Fact, decision_texts, side_by_side, terminal
 from gpufabric.report.topology_words import family_words, protocol_words, rate
 from gpufabric.topology.design import Design
+from gpufabric.topology.racks import rack_stages
 
-__all__ = ["bandwidth_words", "design_facts", "print_designs", "ratio_words", "with_growth"]
+__all__ = [
+    "bandwidth_words",
+    "design_facts",
+    "link_rows",
+    "print_designs",
+    "rack_words",
+    "ratio_words",
+    "with_growth",
+]
 
 
 def print_designs(designs: Sequence[Design]) -> None:
@@ -30,6 +42,7 @@ def print_designs(designs: Sequence[Design]) -> None:
 
 def design_facts(designs: Sequence[Design]) -> list[Fact]:
     """Return the counts of designs, a row each; today's, with those after growth in brackets."""
+    links = [link_rows(design.fabric) for design in designs]
     return [
         _fact(designs, _("GPUs"), _gpus),
         _fact(designs, _("Hosts"), _hosts),
@@ -38,11 +51,10 @@ def design_facts(designs: Sequence[Design]) -> list[Fact]:
         _fact(designs, _("Leafs"), lambda design: _switches(design, 1), opens=True),
         _fact(designs, _("Spines"), lambda design: _switches(design, 2)),
         _fact(designs, _("Cores"), lambda design: _switches(design, 3)),
-        _fact(designs, _("Links host–leaf"), lambda design: _links(design, 1), opens=True),
-        _fact(designs, _("Links leaf–spine"), lambda design: _links(design, 2)),
-        _fact(designs, _("Links spine–core"), lambda design: _links(design, 3)),
-        _fact(designs, _("Links leaf–leaf"), lambda design: _links(design, 4)),
-        _fact(designs, _("Links between groups"), lambda design: _links(design, 5)),
+        *(
+            Fact(label, tuple(rows[label] for rows in links), opens=index == 0)
+            for index, label in enumerate(links[0])
+        ),
         _fact(designs, _("Planes"), lambda design: str(design.layout.planes), opens=True),
         _fact(designs, _("Rails"), lambda design: str(design.layout.n_rails)),
         _fact(designs, _("Tiers"), lambda design: str(design.sized.tiers)),
@@ -65,6 +77,11 @@ def with_growth(today: int, later: int) -> str:
     return _("{today} (later {later})").format(today=f"{today:,}", later=f"{later:,}")
 
 
+def rack_words(fabric: Fabric) -> str:
+    """Return the racks that hold something today, with those after growth in brackets."""
+    return with_growth(int((rack_stages(fabric) == 0).sum()), len(fabric.racks))
+
+
 def _gpus(design: Design) -> str:
     hosts = design.fabric.hosts
     return with_growth(int(hosts.n_gpus[hosts.stage == 0].sum()), design.fabric.n_gpus)
@@ -85,9 +102,25 @@ def _switches(design: Design, tier: int) -> str:
     return f"{with_growth(fabric.n_switches(tier, 0), total)} × {name}"
 
 
-def _links(design: Design, tier: int) -> str:
-    links = design.fabric.links
-    mine = links.tier == tier
+def link_rows(fabric: Fabric) -> dict[str, str]:
+    """Return count and rate of the links of every kind by its name; empty where there are none."""
+    links, hosts = fabric.links, fabric.hosts
+    lower = fabric.port_vertex[links.port_a]
+    managers = np.flatnonzero(hosts.role == 1)
+    is_managed = np.isin(lower, managers)
+    rows = {
+        _("Links host–leaf"): (links.tier == 1) & ~is_managed,
+        _("Links manager–leaf"): (links.tier == 1) & is_managed,
+        _("Links leaf–spine"): links.tier == 2,
+        _("Links spine–core"): links.tier == 3,
+        _("Links leaf–leaf"): links.tier == 4,
+        _("Links between groups"): links.tier == 5,
+    }
+    return {label: _links(fabric, mine) for label, mine in rows.items()}
+
+
+def _links(fabric: Fabric, mine: npt.NDArray[np.bool_]) -> str:
+    links = fabric.links
     if not mine.any():
         return ""
     rates = sorted({float(gbps) for gbps in links.gbps[mine]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -13,8 +13,9 @@ from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
 from gpufabric.model.fabric import Fabric, LinkView
 from gpufabric.model.tables import LINK_TIERS, SWITCH_TIERS
+from gpufabric.report.design_table import link_rows, rack_words, with_growth
 from gpufabric.report.side_by_side import terminal
-from gpufabric.report.topology_words import family_words, protocol_words, rate
+from gpufabric.report.topology_words import family_words, protocol_words, rate, tier_words
 
 __all__ = ["fabric_counts", "print_fabric", "print_links", "switch_links"]
 
@@ -48,37 +49,35 @@ def fabric_counts(fabric: Fabric) -> dict[str, Any]:
     }
 
 
-def print_fabric(fabric: Fabric) -> None:
-    """Print what a fabric holds."""
-    counts = fabric_counts(fabric)
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+def print_fabric(fabric: Fabric, console: Console) -> None:
+    """Print what a fabric holds: today's counts, with those after growth in brackets."""
+    counts, hosts = fabric_counts(fabric), fabric.hosts
+    today, is_host = hosts.stage == 0, hosts.role == 0
+    table = Table(box=None, pad_edge=True, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     rows = [
         (_("Fabric"), f"{fabric.name}, {protocol_words(fabric)}, {family_words(fabric)}"),
-        (_("Hash"), fabric.content_hash),
-        (_("GPUs"), f"{counts['gpus']:,}"),
-        (_("Hosts"), f"{counts['hosts']:,}"),
+        (_("GPUs"), with_growth(int(hosts.n_gpus[today].sum()), counts["gpus"])),
+        (_("Hosts"), with_growth(int((today & is_host).sum()), counts["hosts"])),
         (_("Managers"), f"{counts['managers']:,}"),
-        (_("NICs"), f"{counts['nics']:,}"),
-    ]
-    rows += [(f"{name}", f"{count:,}") for name, count in counts["switches"].items() if count]
-    rows += [
-        (name, f"{count:,} × {_rates(fabric, tier)}")
-        for (name, count), tier in zip(counts["links"].items(), LINK_TIERS, strict=True)
-        if count
+        (_("NICs"), with_growth(int(today[fabric.nics.host].sum()), counts["nics"])),
     ]
     rows += [
-        (_("Racks"), f"{counts['racks']:,}"),
+        (tier_words(tier), with_growth(fabric.n_switches(tier, 0), fabric.n_switches(tier)))
+        for tier in SWITCH_TIERS
+        if fabric.n_switches(tier)
+    ]
+    rows += [(label, words) for label, words in link_rows(fabric).items() if words]
+    rows += [
+        (_("Racks"), rack_words(fabric)),
         (_("Models"), ", ".join(fabric.models)),
         (_("Cable parts"), ", ".join(fabric.parts)),
     ]
     for label, value in rows:
         table.add_row(Text(label, "dim"), Text(value or "–"))
-    terminal().print(table)
-
-
-def _rates(fabric: Fabric, tier: int) -> str:
-    rates = np.unique(fabric.links.gbps[fabric.links.tier == tier])
-    return " / ".join(rate(float(gbps)) for gbps in rates)
+    console.print(table)
+    console.print(Text.assemble((_("Hash"), "dim"), "  ", fabric.content_hash), soft_wrap=True)
 
 
 def switch_links(fabric: Fabric, name: str) -> list[LinkView]:
@@ -104,9 +103,9 @@ def switch_links(fabric: Fabric, name: str) -> list[LinkView]:
 
 def print_links(links: Sequence[LinkView]) -> None:
     """Print links, one a line."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=True, header_style="bold", padding=(0, 2, 0, 0))
     for heading in (_("Tier"), _("Lower end"), _("Port"), _("Upper end"), _("Port"), _("Rate")):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for link in links:
         cells = (link.tier, link.a, link.a_port, link.b, link.b_port, rate(link.gbps))
         table.add_row(*(Text(cell) for cell in cells))

@@ -160,8 +160,8 @@ def check_folder(folder: Path) -> None:
             Fault(
                 str(folder),
                 _(
-                    "it holds files that gpufabric did not write, or that were changed since: "
-                    "{files}."
+                    "it holds files that gpufabric plan did not write, or that were changed "
+                    "since: {files}."
                 ).format(files=listed),
                 _("a new or empty folder, or an earlier output as it was written"),
                 _remedy(),
@@ -211,7 +211,10 @@ def _unwritable(folder: Path, error: Exception) -> InputError:
 @contextlib.contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
     """Give a new folder that takes the place of `folder` when the block ends without error."""
-    target = folder.resolve()
+    try:
+        target = folder.resolve()
+    except RuntimeError as error:  # how Python 3.11 and 3.12 tell a loop of links
+        raise _unwritable(folder, OSError(errno.ELOOP, os.strerror(errno.ELOOP))) from error
     if not target.name:
         raise _unwritable(folder, OSError(errno.EBUSY, os.strerror(errno.EBUSY)))
     mark = secrets.token_hex(4)
@@ -230,7 +233,8 @@ def _replacing(folder: Path) -> Iterator[Path]:
                 old.rename(target)
             for parent in made:
                 parent.rmdir()
-        if isinstance(error, OSError):
-            raise _unwritable(folder, error) from error
+        cause = error.__cause__ if isinstance(error, InputError) else error
+        if isinstance(cause, OSError):  # told of the folder asked for, not of the one beside it
+            raise _unwritable(folder, cause) from error
         raise
     shutil.rmtree(old, ignore_errors=True)

@@ -9,6 +9,7 @@ from gpufabric.core.text import _
 from gpufabric.planner.compare import CandidatePlan, Plan
 from gpufabric.report.workbook_format import Book, Column, Formula, cell, column_range
 from gpufabric.topology.rack_power import BTU_PER_H_PER_W, rack_power
+from gpufabric.topology.racks import rack_stages
 
 __all__ = ["cable_sheet", "decision_sheet", "rack_sheet", "source_sheet"]
 
@@ -29,6 +30,7 @@ def rack_sheet(book: Book, name: str, plan: Plan) -> None:
             Column(_("Largest [W]"), 12, "count"),
             Column(_("Largest heat [BTU/h]"), 14, "count"),
             Column(_("Assumed figure in it"), 12),
+            Column(_("Stage"), 9),
         ],
     )
     for candidate in plan.candidates:
@@ -37,7 +39,7 @@ def rack_sheet(book: Book, name: str, plan: Plan) -> None:
             heat = Formula(
                 f"={cell(at, 8)}*{BTU_PER_H_PER_W!r}", round(float(row[7]) * BTU_PER_H_PER_W, 1)
             )
-            page.add([candidate.name, *row[:8], heat, row[8]])
+            page.add([candidate.name, *row[:8], heat, *row[8:]])
     page.filter_to(max(page.row - 1, 1))
 
 
@@ -49,6 +51,7 @@ def _rack_rows(plan: CandidatePlan) -> Iterator[list[Any]]:
         [0] * len(racks),
         [0] * len(racks),
     ]
+    stages = rack_stages(fabric).tolist()
     for table, found in zip((fabric.hosts, fabric.switches), counts, strict=True):
         for rack in table.rack.tolist():
             if rack >= 0:
@@ -64,6 +67,7 @@ def _rack_rows(plan: CandidatePlan) -> Iterator[list[Any]]:
             round(float(power.typical_w[rack]), 1),
             round(float(power.max_w[rack]), 1),
             _("yes") if power.is_assumed[rack] else "",
+            _("later") if stages[rack] else _("today"),
         ]
 
 

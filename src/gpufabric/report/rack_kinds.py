@@ -64,6 +64,11 @@ class RackKind:
         """Rack units taken."""
         return sum(device.units for device in self.devices)
 
+    @property
+    def is_later(self) -> bool:
+        """Whether all that stands in it is bought when the cluster grows."""
+        return bool(self.devices) and all(device.is_later for device in self.devices)
+
 
 def rack_kinds(
     fabric: Fabric, footprints: Mapping[str, Footprint], power: RackPower

@@ -87,6 +87,10 @@ def racks_svg(
     return framed(body, (width, height), frame, fabric.content_hash[:8])
 
 
+def _counted(count: int, several: str, one: str) -> str:
+    return (one if count == 1 else several).format(count=f"{count:,}")
+
+
 def _frame(fabric: Fabric, kinds: Sequence[RackKind], power: RackPower, site: Site) -> Frame:
     compute = sum(len(kind.racks) for kind in kinds if not kind.is_network)
     network = sum(len(kind.racks) for kind in kinds if kind.is_network)
@@ -94,8 +98,8 @@ def _frame(fabric: Fabric, kinds: Sequence[RackKind], power: RackPower, site: Si
     title = _("{racks} racks, {power}").format(racks=f"{compute + network:,}", power=_power(max_w))
     name = str(fabric.attributes.get("spec") or "")
     counts = [
-        _("{count} compute racks").format(count=f"{compute:,}"),
-        _("{count} network racks").format(count=f"{network:,}"),
+        _counted(compute, _("{count} compute racks"), _("{count} compute rack")),
+        _counted(network, _("{count} network racks"), _("{count} network rack")),
         _("at most {power}").format(power=_power(max_w)),
         _("typically {power}").format(power=_power(typical_w)),
         _("heat {heat}").format(heat=_heat(max_w)),
@@ -171,7 +175,8 @@ def _floor(
     for kind in kinds:
         steps = "".join(_outline(boxes[rack]) for rack in kind.racks)
         fill, stroke = _kind_colours(kind)
-        drawing.area(steps, fill, stroke=stroke, stroke_width=0.6)
+        more = LATER if kind.is_later else {}
+        drawing.area(steps, fill, stroke=stroke, stroke_width=0.6, **more)
         if width >= LETTER_ROOM:
             for rack in kind.racks:
                 box = boxes[rack]
@@ -192,10 +197,10 @@ def _kind_colours(kind: RackKind) -> tuple[str, str]:
     if not kind.devices:
         return CARD, HAIRLINE
     if not kind.is_network:
-        return tinted(SPINE, 0.78), tinted(SPINE, 0.4)
+        return tinted(SPINE, 0.94 if kind.is_later else 0.78), tinted(SPINE, 0.4)
     tiers = [device.tier for device in kind.devices if device.tier > 0]
     colour = COLOURS[max(set(tiers), key=tiers.count)] if tiers else MANAGER
-    return tinted(colour, 0.15), colour
+    return tinted(colour, 0.8 if kind.is_later else 0.15), colour
 
 
 def _row_names(drawing: Drawing, fabric: Fabric, floor: Floor, boxes: Mapping[int, Box]) -> None:

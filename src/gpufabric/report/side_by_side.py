@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
@@ -42,12 +43,14 @@ def terminal(*, is_error: bool = False) -> Console:
 def side_by_side(names: Sequence[str], facts: Iterable[Fact], width: int) -> Iterator[Table]:
     """Yield tables of at most `width` columns of text; more than one where candidates are many."""
     told = [fact for fact in facts if fact.is_told]
-    label = min(LABEL_WIDTH, max((len(fact.label) for fact in told), default=8))
+    label = min(LABEL_WIDTH, max((cell_len(fact.label) for fact in told), default=8))
     room = max(width, MIN_WIDTH) - label - 3
     per_table = max(1, min(len(names), room // (MIN_COLUMN + 2)))
     for first in range(0, len(names), per_table):
         chosen = range(first, min(first + per_table, len(names)))
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        table = Table(
+            box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), expand=True
+        )
         table.add_column("", min_width=min(label, 20), max_width=LABEL_WIDTH, overflow="fold")
         for index in chosen:
             table.add_column(Text(names[index]), overflow="fold", ratio=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.text import Text
 
@@ -13,7 +12,7 @@ from gpufabric.core.text import _
 from gpufabric.cost.capital import Amount, Capital
 from gpufabric.planner.compare import CandidatePlan, Plan, comparison
 from gpufabric.report.amounts import Currency, currency_of, power_words, share_words, unknown
-from gpufabric.report.design_table import design_facts, with_growth
+from gpufabric.report.design_table import design_facts, rack_words
 from gpufabric.report.side_by_side import Fact, decision_texts, side_by_side
 
 __all__ = ["amount_words", "plan_facts", "print_paths", "print_plan"]
@@ -107,21 +106,10 @@ def _parts(plans: Sequence[CandidatePlan]) -> list[Fact]:
     return [
         Fact(_("Cables"), copper, opens=True),
         Fact(_("Transceivers"), count("optics")),
-        _fact(plans, _("Racks"), _racks),
+        _fact(plans, _("Racks"), lambda plan: rack_words(plan.fabric)),
         _fact(plans, _("Network power, typical"), lambda plan: _power(plan, "typical_w")),
         _fact(plans, _("Network power, largest"), lambda plan: _power(plan, "max_w")),
     ]
-
-
-def _racks(plan: CandidatePlan) -> str:
-    fabric = plan.fabric
-    today = {
-        int(rack)
-        for table in (fabric.hosts, fabric.switches)
-        for rack in np.unique(table.rack[table.stage == 0])
-        if rack >= 0
-    }
-    return with_growth(len(today), len(fabric.racks))
 
 
 def _power(plan: CandidatePlan, name: str) -> str:
@@ -174,9 +162,9 @@ def _growth(plan: Plan) -> list[Fact]:
 
 
 def _most(plan: CandidatePlan) -> str:
-    return _("{gpus} GPUs in {tiers} tiers").format(
-        gpus=f"{plan.most_hosts * plan.design.host.gpus:,}", tiers=plan.design.sized.tiers
-    )
+    tiers = plan.design.sized.tiers
+    words = _("{gpus} GPUs in {tiers} tiers") if tiers > 1 else _("{gpus} GPUs in {tiers} tier")
+    return words.format(gpus=f"{plan.most_hosts * plan.design.host.gpus:,}", tiers=tiers)
 
 
 def _bought_later(plan: CandidatePlan) -> str:
@@ -185,8 +173,9 @@ def _bought_later(plan: CandidatePlan) -> str:
         return ""
     later = growth["bought_later"]
     switches = later["leaf"] + later["spine"] + later["core"]
-    return _("{hosts} hosts, {switches} switches, {links} links").format(
-        hosts=f"{later['hosts']:,}", switches=f"{switches:,}", links=f"{later['links']:,}"
+    cables = sum(later["links"].values())
+    return _("{hosts} hosts, {switches} switches, {cables} cables").format(
+        hosts=f"{later['hosts']:,}", switches=f"{switches:,}", cables=f"{cables:,}"
     )
 
 

@@ -41,7 +41,7 @@ from gpufabric.report.topology_column_sizes import (
     tile_plan,
 )
 from gpufabric.report.topology_groups import Bank, Cell, Column, Grouped, Pod
-from gpufabric.report.topology_words import host_model, rate, tier_rows, tier_words
+from gpufabric.report.topology_words import host_rows, tier_rows, tier_words
 
 __all__ = ["HOST_GAP", "Sheet", "place_all"]
 
@@ -355,18 +355,8 @@ def _gutter(sheet: Sheet, tier: int, y: float) -> None:
 
 
 def _host_gutter(sheet: Sheet, y: float, has_tiles: bool) -> None:  # noqa: FBT001
-    fabric = sheet.fabric
-    host = int(np.flatnonzero(fabric.hosts.role == 0)[0])
-    nics = np.flatnonzero(fabric.nics.host == host)
     tile = _("1 tile = 1 host") if sheet.figure.by_su else _("1 tile = 1 SU")
-    lines = (
-        f"{fabric.n_hosts:,} × {host_model(fabric)}",
-        _("NICs: {count} × {rate}").format(
-            count=len(nics), rate=rate(float(fabric.nics.gbps[nics[0]]))
-        ),
-        tile if has_tiles else "",
-    )
+    lines = host_rows(sheet.fabric, GUTTER - INSET - 8) + ([tile] if has_tiles else [])
     sheet.labels.text(INSET, y + 14, _("Hosts"), HEADING)
     for index, line in enumerate(lines):
-        words = SMALL.shortened(line, GUTTER - INSET - 8)
-        sheet.labels.text(INSET, y + 30 + 15 * index, words, SMALL)
+        sheet.labels.text(INSET, y + 30 + 15 * index, line, SMALL)

@@ -38,19 +38,23 @@ def draw_links(sheet: Sheet) -> None:
 
 
 def _host_lines(sheet: Sheet, found: Sequence[Bundle]) -> None:
-    steps: dict[str, list[str]] = defaultdict(list)
+    """Draw one line from each cell to its hosts; dashed where none of its links is built today."""
+    steps: dict[tuple[str, bool], list[str]] = defaultdict(list)
     total: dict[int, dict[float, int]] = defaultdict(lambda: defaultdict(int))
+    today = {(bundle.lower, bundle.upper) for bundle in found if not bundle.is_later}
     for bundle in found:
         cell, block = sheet.place[bundle.upper], sheet.place[bundle.lower]
         bank = sheet.bank_of[bundle.upper]
         x = min(max(cell.middle, block.x + 6), block.right - 6)
         bottom = sheet.bank_box[bank].bottom
-        steps[sheet.colour[bundle.upper]].append(
+        is_later = (bundle.lower, bundle.upper) not in today
+        steps[sheet.colour[bundle.upper], is_later].append(
             curve(x, block.y, cell.middle, bottom) + f"V{number(cell.bottom)}"
         )
         total[bank][bundle.gbps] += bundle.n_links
-    for colour, parts in sorted(steps.items()):
-        sheet.lines.path("".join(dict.fromkeys(parts)), colour, 2, opacity=0.75)
+    for (colour, later), parts in sorted(steps.items()):
+        more = LATER if later else {}
+        sheet.lines.path("".join(dict.fromkeys(parts)), colour, 2, opacity=0.75, **more)
     for bank, rates in total.items():
         box = sheet.bank_box[bank]
         pill(sheet.labels, box.middle, box.bottom + HOST_GAP / 2, _words(rates))

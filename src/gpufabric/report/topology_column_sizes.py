@@ -182,6 +182,8 @@ def fitted(fabric: Fabric, figure: Grouped) -> Fitted:
 
 def _left_out(fabric: Fabric, whole: Sequence[Pod | Column], kept: int) -> str:
     parts = whole[kept - 1 : -1]
+    if not parts:
+        return ""
     columns = [
         column
         for part in (whole[0], *parts)

@@ -38,7 +38,7 @@ from gpufabric.report.topology_detail_sheet import (
     Network,
     short,
 )
-from gpufabric.report.topology_words import host_model, model_words, rate, tier_rows, tier_words
+from gpufabric.report.topology_words import host_rows, model_words, rate, tier_rows, tier_words
 
 __all__ = ["ARC_ROOM", "place_detail"]
 
@@ -213,17 +213,9 @@ def _link_captions(
         y = (top + height + tops[tier - 1]) / 2
         for index, line in enumerate(_counted(fabric, rows)):
             sheet.labels.text(INSET, y + 14 * index, line, SMALL)
-    nics = np.flatnonzero(fabric.nics.host == 0)
-    lines = (
-        f"{fabric.n_hosts:,} × {host_model(fabric)}",
-        _("NICs: {count} × {rate}").format(
-            count=len(nics), rate=rate(float(fabric.nics.gbps[nics[0]]))
-        ),
-    )
     sheet.labels.text(INSET, host_y + 14, _("Hosts"), HEADING)
-    for index, line in enumerate(lines):
-        words = SMALL.shortened(line, GUTTER - INSET - 8)
-        sheet.labels.text(INSET, host_y + 30 + 14 * index, words, SMALL)
+    for index, line in enumerate(host_rows(fabric, GUTTER - INSET - 8)):
+        sheet.labels.text(INSET, host_y + 30 + 14 * index, line, SMALL)
 
 
 def _counted(fabric: Fabric, rows: np.ndarray) -> Iterator[str]:

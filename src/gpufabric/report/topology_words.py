@@ -8,12 +8,12 @@ import numpy.typing as npt
 from gpufabric.core.text import _
 from gpufabric.model.fabric import Fabric
 from gpufabric.report.figure_frame import Frame, Key
-from gpufabric.report.figure_style import CORE, MUTED, SPINE, rail_colour
+from gpufabric.report.figure_style import CORE, MUTED, SMALL, SPINE, rail_colour
 
 __all__ = [
     "family_words",
     "frame_of",
-    "host_model",
+    "host_rows",
     "manager_notes",
     "model_words",
     "protocol_words",
@@ -83,7 +83,7 @@ def model_words(name: str) -> str:
     return name.upper()
 
 
-def host_model(fabric: Fabric) -> str:
+def _host_model(fabric: Fabric) -> str:
     """Return the model of the compute hosts."""
     rows = np.flatnonzero(fabric.hosts.role == 0)
     return model_words(fabric.models[int(fabric.hosts.model[rows[0]])])
@@ -104,6 +104,24 @@ def tier_rows(fabric: Fabric) -> dict[int, tuple[str, str]]:
             _("{count} of them later").format(count=f"{later:,}") if later else "",
         )
     return found
+
+
+def host_rows(fabric: Fabric, width: float) -> list[str]:
+    """Return what the margin says of the hosts, in lines of at most `width` pixels.
+
+    Count and model, what of it comes later, and the NICs of one.
+    """
+    rows = np.flatnonzero(fabric.hosts.role == 0)
+    nics = np.flatnonzero(fabric.nics.host == rows[0])
+    later = int((fabric.hosts.stage[rows] > 0).sum())
+    count, model = f"{fabric.n_hosts:,} ×", _host_model(fabric)
+    whole = f"{count} {model}"
+    lines = [whole] if SMALL.width(whole) <= width else [count, model]
+    if later:
+        lines.append(_("{count} of them later").format(count=f"{later:,}"))
+    words = _("NICs: {count} × {rate}")
+    lines.append(words.format(count=len(nics), rate=rate(float(fabric.nics.gbps[nics[0]]))))
+    return [SMALL.shortened(line, width) for line in lines]
 
 
 def frame_of(fabric: Fabric, rails: list[int], extra: list[Key], notes: list[str]) -> Frame:
@@ -129,7 +147,7 @@ def frame_of(fabric: Fabric, rails: list[int], extra: list[Key], notes: list[str
             protocol=protocol_words(fabric),
             family=family_words(fabric),
         )
-    counts = [f"{fabric.n_hosts:,} × {host_model(fabric)}"]
+    counts = [f"{fabric.n_hosts:,} × {_host_model(fabric)}"]
     counts += [f"{tier_words(tier)}: {rows[0]}" for tier, rows in tier_rows(fabric).items()]
     counts.append(_("{count} links").format(count=f"{len(fabric.links):,}"))
     name = str(fabric.attributes.get("spec") or "")

@@ -238,13 +238,14 @@ def sourced_power(
     is_assumed: bool,
     is_included: bool = False,
 ) -> UnitPower | None:
-    """Return the power of a device by the catalogue's group; marked where part is assumed."""
-    if typical_w is None and max_w is None:
+    """Return the power of a device by the catalogue's group or the rule that takes its place.
+
+    It is marked where part of it is assumed, and None where nothing is known.
+    """
+    if group is None or (typical_w is None and max_w is None):
         return None
-    source = group.source if group is not None else ""
-    date = group.date if group is not None else ""
-    kind = "assumed" if is_assumed or group is None else group.kind
-    return UnitPower(typical_w, max_w, source, date, kind, is_included, is_included)
+    kind = "assumed" if is_assumed else group.kind
+    return UnitPower(typical_w, max_w, group.source, group.date, kind, is_included, is_included)
 
 
 def in_order(lines: Iterable[BillLine]) -> tuple[BillLine, ...]:

@@ -9,7 +9,14 @@ from gpufabric.catalog.rule import Equipment
 from gpufabric.catalog.switch import Switch
 from gpufabric.core.text import _
 from gpufabric.topology.bill import BillLine, Section, sourced_power, unit_price, with_later
-from gpufabric.topology.footprint import host_footprint, manager_footprint, switch_footprint
+from gpufabric.topology.footprint import (
+    host_footprint,
+    host_power_rule,
+    manager_footprint,
+    manager_power_rule,
+    switch_footprint,
+    switch_power_rule,
+)
 from gpufabric.topology.oob_network import OOB_CABLE, OOB_SWITCH, OobDesign
 
 __all__ = ["host_lines", "manager_line", "oob_lines", "switch_line"]
@@ -33,7 +40,10 @@ def host_lines(host: Host, nic: Nic, counts: tuple[int, int]) -> list[BillLine]:
         quantity=counts[0],
         price=unit_price(host.price),
         power=sourced_power(
-            print_.typical_w, print_.max_w, host.power, is_assumed=bool(print_.assumed)
+            print_.typical_w,
+            print_.max_w,
+            host.power or host_power_rule(),
+            is_assumed=bool(print_.assumed),
         ),
         note=_("{gpus} GPUs each").format(gpus=host.gpus),
     )
@@ -71,7 +81,10 @@ def switch_line(section: Section, use: str, switch: Switch, counts: tuple[int, i
         quantity=counts[0],
         price=unit_price(switch.price),
         power=sourced_power(
-            print_.typical_w, print_.max_w, switch.power, is_assumed=bool(print_.assumed)
+            print_.typical_w,
+            print_.max_w,
+            switch.power or switch_power_rule(),
+            is_assumed=bool(print_.assumed),
         ),
         note=_("power: assumed {what}").format(what=", ".join(print_.assumed))
         if print_.assumed
@@ -98,7 +111,7 @@ def manager_line(
         power=sourced_power(
             print_.typical_w,
             print_.max_w,
-            entry.power if entry is not None else None,
+            (entry.power if entry is not None else None) or manager_power_rule(),
             is_assumed=bool(print_.assumed) or not known,
         ),
     )

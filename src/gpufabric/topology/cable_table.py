@@ -42,7 +42,10 @@ CABLE_COLUMNS: tuple[tuple[str, str], ...] = (
     ("part", "Catalogue name of the cable, fibre or splitter."),
     ("medium", "dac, acc, aec, aoc or optics."),
     ("length_m", "Length to order [m]; that of the longest leg."),
-    ("links", "Links in the cable."),
+    (
+        "links",
+        "Links in the cable; 0 in row B of two fibres, so that the sum is the number of links.",
+    ),
     ("gbps", "Speed of one link [Gb/s]."),
     ("rail", "Rail, from 0; empty where there is none."),
     ("plane", "Plane, from 0."),
@@ -242,7 +245,7 @@ def _rows_of_cable(
         rail = _several(leg.rail for leg in legs if leg.rail >= 0)
         plane = _several(leg.plane for leg in legs)
         far_fields = [_listed(column) for column in zip(*fars, strict=True)]
-    middle = (
+    before = (
         *near,
         parts.near_module,
         *far_fields,
@@ -250,16 +253,18 @@ def _rows_of_cable(
         parts.cable,
         parts.kind,
         fields.length_m,
-        len(legs),
+    )
+    after = (
         fields.gbps,
         rail,
         plane,
         fields.tier,
         fields.stage,
     )
-    for mark in parts.marks:
-        name = number + mark
-        yield (name, *middle, *_labels(name, near, fars, whole_cage=parts.whole_cage))
+    for index, mark in enumerate(parts.marks):
+        name, n_links = number + mark, 0 if index else len(legs)
+        labels = _labels(name, near, fars, whole_cage=parts.whole_cage)
+        yield (name, *before, n_links, *after, *labels)
 
 
 def _by_cage(plugs: Sequence[_Plug]) -> Iterator[list[_Plug]]:

@@ -16,13 +16,14 @@ The rules, each of which a published table shows (see ``tests/topology/test_publ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpufabric.topology.port_plan import SwitchPorts
 
-__all__ = ["ClosNeed", "ClosShape", "NoFitError", "largest_hosts", "size_clos"]
+__all__ = ["ClosNeed", "ClosShape", "NoFitError", "largest_hosts", "leaf_limits", "size_clos"]
 
 _SLACK = 1.10  # blocks may cost so much more switches than the best choice; our own bound
+_LEAST_FILL = 0.9  # with oversubscription, leafs may stay so empty to save spines; our own bound
 _FEW_SPINES = 4  # Juniper JVD AI data centre: "minimum of 4 spines per fabric suggested"
 
 
@@ -213,7 +214,7 @@ def size_clos(need: ClosNeed) -> ClosShape:
     tiers = (need.tiers,) if need.tiers else (2, 3)
     for wanted in tiers:
         for uplink_gbps in _uplink_rates(need):
-            shape = _size(need, wanted, uplink_gbps)
+            shape = _size_leafs(need, wanted, uplink_gbps)
             if shape is not None:
                 return shape
     raise NoFitError(tiers[-1], largest_hosts(need, tiers[-1]))
@@ -241,6 +242,24 @@ def _leaf(need: ClosNeed, uplink_gbps: float) -> tuple[int, int, int]:
         return 0, 0, 0
     used = su_hosts * need.ports_per_host
     return su_hosts, used, uplinks_for(used, need.host_gbps, uplink_gbps, need.leaf_ratio)
+
+
+def _size_leafs(need: ClosNeed, tiers: int, uplink_gbps: float) -> ClosShape | None:
+    """Return the shape with the fullest leafs; with oversubscription, that with fewest switches.
+
+    A ratio such as 2:1 can give a leaf 21 uplinks, which divide by 21 spines and little else.
+    Leafs with a few hosts less, but no more SUs, then take fewer spines.
+    """
+    if need.leaf_ratio == 1 or need.su_hosts is not None:
+        return _size(need, tiers, uplink_gbps)
+    most = _leaf(need, uplink_gbps)[0]
+    tried = (
+        _size(replace(need, su_hosts=hosts), tiers, uplink_gbps)
+        for hosts in range(most, round(most * _LEAST_FILL) - 1, -1)
+        if hosts and -(-need.n_hosts // hosts) == -(-need.n_hosts // most)
+    )
+    shapes = [shape for shape in tried if shape is not None]
+    return min(shapes, key=lambda s: (s.n_switches, -s.su_hosts), default=None)
 
 
 def _size(need: ClosNeed, tiers: int, uplink_gbps: float) -> ClosShape | None:
@@ -377,17 +396,26 @@ def _core_groups(n_groups: int, spines: int, uplinks: int, ports: int) -> tuple[
 
 
 def largest_hosts(need: ClosNeed, tiers: int) -> int:
-    """Return the most hosts that a network of these switches and `tiers` holds."""
+    """Return the most hosts that a network of these switches and `tiers` holds; 0 for none."""
     most = 0
     for uplink_gbps in _uplink_rates(need):
         su_hosts, _, up = _leaf(need, uplink_gbps)
-        if not su_hosts:
+        if not su_hosts or up < need.min_spines:
             continue
-        most = max(most, su_hosts * _largest_sus(need, tiers, uplink_gbps, up))
+        n_sus = _largest_sus(need, tiers, uplink_gbps, su_hosts)
+        if n_sus * need.leafs_per_su >= need.min_leafs:
+            most = max(most, su_hosts * n_sus)
     return most
 
 
-def _largest_sus(need: ClosNeed, tiers: int, uplink_gbps: float, up: int) -> int:
+def leaf_limits(need: ClosNeed) -> tuple[int, int]:
+    """Return the most hosts that one leaf can serve, and the most uplinks that a leaf can have."""
+    free = replace(need, su_hosts=None)
+    hosts = max(_leaf(free, gbps)[0] for gbps in _uplink_rates(need))
+    return hosts, max(_leaf(need, gbps)[2] for gbps in _uplink_rates(need))
+
+
+def _largest_sus(need: ClosNeed, tiers: int, uplink_gbps: float, su_hosts: int) -> int:
     if tiers == 2:
         return need.spine.count_at(uplink_gbps) // need.leafs_per_su
     most = 0
@@ -398,5 +426,8 @@ def _largest_sus(need: ClosNeed, tiers: int, uplink_gbps: float, up: int) -> int
         ports = need.core.count_at(core_gbps)
         groups = ports // need.leafs_per_su if need.by_rail else ports
         per_group = down if need.by_rail else down // need.leafs_per_su
+        if need.pod_hosts is not None:
+            block = max(1, need.pod_hosts // su_hosts)
+            per_group = block if block <= per_group else 0
         most = max(most, groups * per_group)
-    return most if up else 0
+    return most

@@ -31,6 +31,8 @@ from gpufabric.topology.dragonfly import (
     build_dragonfly_plus,
 )
 from gpufabric.topology.explain import Facts, explain
+from gpufabric.topology.explain_bandwidth import explain_bandwidth
+from gpufabric.topology.explain_managers import explain_managers
 from gpufabric.topology.given_host import resolve_host
 from gpufabric.topology.layout import Layout, NetworkSlot, choose_layout, host_ports
 from gpufabric.topology.parts import Network
@@ -38,6 +40,7 @@ from gpufabric.topology.port_plan import switch_ports
 from gpufabric.topology.sizing import Sized, clos_need, managers_wanted, size_networks
 from gpufabric.topology.small_build import PairShape, build_pair, build_star
 from gpufabric.topology.switch_choice import SwitchSet, switch_options
+from gpufabric.topology.unmet import unmet
 
 __all__ = ["Design", "design_candidate"]
 
@@ -221,9 +224,13 @@ class Design:
                 "leaf": int((later & (fabric.switches.tier == 1)).sum()),
                 "spine": int((later & (fabric.switches.tier == 2)).sum()),
                 "core": int((later & (fabric.switches.tier == 3)).sum()),
-                "links": int((fabric.links.stage > 0).sum()),
+                "links": self._links_later(),
             },
         }
+
+    def _links_later(self) -> dict[str, int]:
+        today, grown = self.cable_counts(stage=0), self.cable_counts(stage=1)
+        return {tier: grown[tier] - today[tier] for tier in grown}
 
 
 def design_candidate(requirement: Requirement, candidate: Candidate, catalog: Catalog) -> Design:
@@ -261,7 +268,10 @@ def design_candidate(requirement: Requirement, candidate: Candidate, catalog: Ca
     )
     facts = Facts(candidate, host, nic, chosen, layout, need, sized, *counts)
     reasons = explain(facts)
-    decisions = (*reasons, *rejected, *_manager_decisions(candidate, sized, managers, short))
+    missed = unmet(candidate, layout, sized)
+    kept_free = explain_managers(candidate, sized.kind, need.leaf, managers, short)
+    shown = explain_bandwidth(bandwidth(fabric, stage=0))
+    decisions = (*reasons, shown, *rejected, *missed, *kept_free)
     return Design(candidate, host, nic, chosen, layout, sized, fabric, decisions)
 
 
@@ -295,8 +305,8 @@ def _best_option(
             faults.append(error)
             continue
         found.append((_price(option, sized) * len(layout.slots), option, need, sized))
-    if not found:
-        raise faults[0]
+    if not found:  # the limit of the best of them is the one that is true of all
+        raise max(faults, key=lambda error: getattr(error, "max_hosts", -1))
     found.sort(key=lambda entry: (entry[0], entry[3].n_switches, entry[1].leaf.name))
     price, option, need, sized = found[0]
     if len(found) == 1:
@@ -307,7 +317,7 @@ def _best_option(
         option.leaf.name,
         _(
             "Lowest mid price of its switches ({price:.2f} M USD) among {n} that fit; next: "
-            "{others}."
+            "{others}. Only list prices of switches are compared: optics and power are not."
         ).format(price=price / 1e6, n=len(found), others=others),
         _("catalogue prices"),
     )
@@ -357,7 +367,7 @@ def _build(
     network = Network()
     managers: list[ManagerLinks] = []
     short = 0
-    wanted = managers_wanted(candidate, sized.kind)
+    wanted = managers_wanted(candidate, sized.kind, need.leaf)
     for slot in layout.slots:
         first_batch = len(network.switches)
         ports = host_ports(layout, hosts, slot)
@@ -389,12 +399,18 @@ def _labels(layout: Layout, slot: NetworkSlot, sized: Sized) -> ClosLabels:
         tags = tuple("" if alone else f"r{r}" for r in slot.rails)
         class_rails = slot.rails
     else:
-        tags = tuple("abcdefghijklmnopqrstuvwxyz"[i % 26] for i in range(layout.leafs_per_host))
+        tags = tuple(_letters(index) for index in range(layout.leafs_per_host))
         tags = ("",) if layout.leafs_per_host == 1 else tags
         class_rails = tuple([rail] * layout.leafs_per_host)
     if sized.kind == "star":
         tags = ("",)
     return ClosLabels(prefix, slot.plane, rail, tags, class_rails)
+
+
+def _letters(index: int) -> str:
+    """Return a, b … z, aa, ab …: the mark of one of a host's leafs."""
+    rest, last = divmod(index, 26)
+    return (_letters(rest - 1) if rest else "") + chr(ord("a") + last)
 
 
 def _manager_links(
@@ -414,38 +430,6 @@ def _manager_links(
     order = np.lexsort((rows, -(leafs.su[rows]), rank))[:wanted]
     switch = rows[order].astype(np.int32)
     return ManagerLinks(switch, (first + rows * leafs.ports_each + ports)[order], gbps, slot.plane)
-
-
-def _manager_decisions(
-    candidate: Candidate, sized: Sized, managers: list[ManagerLinks], short: int
-) -> tuple[Decision, ...]:
-    wanted = managers_wanted(candidate, sized.kind)
-    if not wanted:
-        return ()
-    placed = sum(len(links.switch) for links in managers)
-    source = "NVIDIA RA-11334-001 V08, Table 4.1 (one node per system is given up for UFM)"
-    if not short:
-        return (
-            Decision(
-                "managers",
-                str(placed),
-                _("{n} free leaf ports carry the subnet managers.").format(n=placed),
-                source,
-            ),
-        )
-    return (
-        Decision(
-            "managers",
-            str(placed),
-            _(
-                "The hosts fill the leafs: {short} of {wanted} ports for subnet managers are "
-                "missing. Give up one host, as the reference architecture does, or run the subnet "
-                "manager on a managed switch."
-            ).format(short=short, wanted=wanted * len(managers)),
-            source,
-            is_warning=True,
-        ),
-    )
 
 
 def _head(

@@ -87,13 +87,14 @@ def size_dragonfly_plus(need: ClosNeed) -> DragonflyPlusShape | None:
     """
     gbps = need.uplink_gbps or min(need.leaf.gbps, need.spine.gbps)
     down, _ = split_down_up(need.leaf, need.host_gbps, gbps, need.leaf_ratio)
-    su_hosts = min(need.su_hosts or down, down // need.ports_per_host)
-    if su_hosts == 0:
+    most = down // need.ports_per_host
+    su_hosts = need.su_hosts or most
+    if most == 0 or su_hosts > most:
         return None
     used = su_hosts * need.ports_per_host
     up = uplinks_for(used, need.host_gbps, gbps, need.leaf_ratio)
     limit, _ = split_down_up(need.spine, gbps, gbps, need.spine_ratio)
-    n_sus = -(-need.n_hosts // su_hosts)
+    n_sus = max(-(-need.n_hosts // su_hosts), -(-need.min_leafs // need.leafs_per_su))
     largest = limit // need.leafs_per_su
     for sus in range(min(largest, -(-n_sus // 2)), 0, -1):
         shape = _with_groups(need, (su_hosts, used, up), n_sus, sus, gbps, limit)
@@ -204,11 +205,12 @@ def build_dragonfly_plus(
         ),
     )
     none = np.full(len(group), -1, np.int32)
+    leafs = network.switches[leaf_batch]
+    stage = _earliest(leafs.group, leafs.stage, shape.n_groups)[group]
     segments = [(shape.gbps, shape.spine_down), (shape.gbps, shape.spine_global)]
     plan = plan_ports(need.spine, segments)
-    zero = np.zeros(len(group), np.int32)
     spine_batch = network.add_switches(
-        SwitchBatch(names, need.spine.name, 2, plan, labels.plane, none, none, group, group, zero)
+        SwitchBatch(names, need.spine.name, 2, plan, labels.plane, none, none, group, group, stage)
     )
     _plus_local(network, shape, labels, leaf_batch, spine_batch)
     links = global_links(
@@ -229,6 +231,13 @@ def build_dragonfly_plus(
             rail=np.full(len(links), -1, np.int32),
         )
     )
+
+
+def _earliest(group: Int, stage: Int, n_groups: int) -> Int:
+    """Return the stage of each group: that of its earliest member."""
+    found = np.ones(n_groups, np.int32)
+    np.minimum.at(found, group, stage)
+    return found
 
 
 def _plus_leafs(
@@ -330,9 +339,10 @@ def build_dragonfly(
     gbps = need.host_gbps
     plan = plan_ports(need.leaf, [(gbps, shape.p), (gbps, shape.a - 1), (gbps, shape.h)])
     none = np.full(len(group), -1, np.int32)
-    zero = np.zeros(len(group), np.int32)
+    of_host = np.arange(hosts.n_hosts, dtype=np.int32) // (shape.a * shape.hosts_per_router)
+    stage = _earliest(of_host, hosts.stage, shape.n_groups)[group]
     batch = network.add_switches(
-        SwitchBatch(names, need.leaf.name, 1, plan, labels.plane, none, none, group, group, zero)
+        SwitchBatch(names, need.leaf.name, 1, plan, labels.plane, none, none, group, group, stage)
     )
     host = np.arange(hosts.n_hosts, dtype=np.int32)
     ports = hosts.port.reshape(hosts.n_hosts, -1)

@@ -54,16 +54,7 @@ def explain(facts: Facts) -> tuple[Decision, ...]:
     elif isinstance(shape, PairShape):
         found += _pair(need, shape)
     elif isinstance(shape, DragonflyPlusShape):
-        found.append(
-            Decision(
-                "groups",
-                str(shape.n_groups),
-                _(
-                    "The fewest equal groups that hold the hosts; {links} links between any two "
-                    "groups."
-                ).format(links=shape.links_per_group_pair),
-            )
-        )
+        found.append(_dragonfly_groups(shape))
     elif isinstance(shape, DragonflyShape):
         found.append(
             Decision(
@@ -77,6 +68,19 @@ def explain(facts: Facts) -> tuple[Decision, ...]:
         )
     found += _growth(facts)
     return tuple(found)
+
+
+def _dragonfly_groups(shape: DragonflyPlusShape) -> Decision:
+    if shape.n_groups == 1:
+        why = _(
+            "The hosts fit one group: its spines have no global links, and half of their ports "
+            "stay idle. A rail-optimised fabric of two tiers uses them."
+        )
+        return Decision("groups", "1", why, is_warning=True)
+    why = _(
+        "The fewest equal groups that hold the hosts; {links} links between any two groups."
+    ).format(links=shape.links_per_group_pair)
+    return Decision("groups", str(shape.n_groups), why)
 
 
 def _topology(facts: Facts) -> Iterator[Decision]:
@@ -136,11 +140,11 @@ def _planes(facts: Facts) -> Iterator[Decision]:
             "rail-only",
             str(layout.n_rails),
             _(
-                "The fabric is {rails} networks with no path between them: a GPU reaches another "
-                "rail only through NVLink in its host. It needs PXN or an equal relay, one NIC a "
-                "GPU in the same order on every host, no cross-rail storage or control traffic, "
-                "and a test that no collective opens a cross-rail connection. NCCL assumes "
-                "any-to-any connections."
+                "The fabric is {rails} disconnected components, one a rail, with no path between "
+                "them: a GPU reaches another rail only through NVLink in its host. Restrictions: "
+                "PXN or an equal relay; one NIC a GPU, in the same order on every host; no storage "
+                "or control traffic across rails; a test that no collective opens a connection "
+                "across rails. NCCL assumes any-to-any connections."
             ).format(rails=layout.n_rails),
             "arXiv 2307.12169v5; NCCL issues 836, 2013, 2345",
             is_warning=True,
@@ -163,18 +167,7 @@ def _rates(facts: Facts) -> Iterator[Decision]:
 
 def _clos(facts: Facts, shape: ClosShape) -> list[Decision]:
     candidate, need = facts.candidate, facts.need
-    found = [
-        Decision(
-            "tiers",
-            str(shape.tiers),
-            _("Demanded by the spec.")
-            if candidate.tiers
-            else _(
-                "The fewest that fit: {tiers} tiers of these switches hold {hosts} hosts."
-            ).format(tiers=shape.tiers, hosts=largest_hosts(need, shape.tiers)),
-        )
-    ]
-    found += _su(shape, facts.n_target)
+    found = [_tiers(candidate, need, shape), *_su(shape, facts.n_target)]
     if shape.uplink_gbps != need.leaf.gbps:
         found.append(
             Decision(
@@ -194,12 +187,25 @@ def _clos(facts: Facts, shape: ClosShape) -> list[Decision]:
     return found
 
 
+def _tiers(candidate: Candidate, need: ClosNeed, shape: ClosShape) -> Decision:
+    text = (
+        _("Demanded by the spec: {tiers} tiers of these switches hold {hosts} hosts.")
+        if candidate.tiers
+        else _("The fewest that fit: {tiers} tiers of these switches hold {hosts} hosts.")
+    )
+    why = text.format(tiers=shape.tiers, hosts=largest_hosts(need, shape.tiers))
+    if shape.tiers == 3:
+        limit = _("Two tiers end at {hosts} hosts.").format(hosts=largest_hosts(need, 2))
+        why = f"{why} {limit}"
+    return Decision("tiers", str(shape.tiers), why)
+
+
 def _su(shape: ClosShape, n_hosts: int) -> Iterator[Decision]:
     places = shape.n_sus * shape.su_hosts
     if places > n_hosts:
         yield Decision(
             "su",
-            _("{n} SUs of {hosts} hosts").format(n=shape.n_sus, hosts=shape.su_hosts),
+            _("{n} × {hosts} hosts").format(n=shape.n_sus, hosts=shape.su_hosts),
             _("Leafs and uplinks fill whole SUs; {free} host places stay free.").format(
                 free=places - n_hosts
             ),
@@ -208,34 +214,49 @@ def _su(shape: ClosShape, n_hosts: int) -> Iterator[Decision]:
 
 
 def _spines(candidate: Candidate, need: ClosNeed, shape: ClosShape) -> Iterator[Decision]:
-    ports = need.spine.count_at(shape.uplink_gbps)
+    if shape.tiers != 2:
+        return
+    spines, up, asked = shape.spines_per_group, shape.leaf_up, candidate.spines or 0
     leafs = shape.spine_down // shape.links_per_pair
-    if shape.tiers == 2:
-        fewest = -(-leafs * shape.leaf_up // ports)
-        if fewest < shape.spines_per_group and (candidate.spines or 0) < shape.spines_per_group:
-            yield Decision(
-                "spines",
-                str(shape.spines_per_group),
-                _(
-                    "{fewest} spines would have enough ports, but {up} uplinks of a leaf do not "
-                    "divide by {fewest}; with {spines} every leaf has {pair} links to every spine."
-                ).format(
-                    fewest=fewest,
-                    up=shape.leaf_up,
-                    spines=shape.spines_per_group,
-                    pair=shape.links_per_pair,
-                ),
-                _RA_STRIPE,
-            )
-    hosts_fewest = _fewest_for_hosts(need, shape)
-    if shape.tiers == 2 and hosts_fewest and hosts_fewest < shape.spines_per_group:
+    fewest = -(-leafs * up // need.spine.count_at(shape.uplink_gbps))
+    striped = next((n for n in range(fewest, up + 1) if up % n == 0), spines)
+    if striped < spines:
+        yield Decision(
+            "spines",
+            str(spines),
+            _(
+                "Demanded by the spec: {striped} spines would be sufficient; {spines} are a choice "
+                "for redundancy or growth, with {pair} links from every leaf to every spine."
+            ).format(striped=striped, spines=spines, pair=shape.links_per_pair),
+        )
+    elif fewest < spines:
+        yield Decision(
+            "spines",
+            str(spines),
+            _(
+                "{fewest} spines would have enough ports, but {up} uplinks of a leaf do not "
+                "divide by {fewest}; with {spines}, links from a leaf to each spine: {pair}."
+            ).format(fewest=fewest, up=up, spines=spines, pair=shape.links_per_pair),
+            _RA_STRIPE,
+        )
+    elif 0 < asked < spines:
+        why = _("The spec asks for {asked} or more; {spines} have the ports for all uplinks.")
+        yield Decision("spines", str(spines), why.format(asked=asked, spines=spines))
+    yield from _population(need, shape)
+
+
+def _population(need: ClosNeed, shape: ClosShape) -> Iterator[Decision]:
+    fewest, spines = _fewest_for_hosts(need, shape), shape.spines_per_group
+    if not fewest or fewest >= spines:
+        return
+    if need.n_hosts < shape.su_hosts:
         yield Decision(
             "spines (population)",
-            str(hosts_fewest),
+            str(fewest),
             _(
                 "{fewest} spines would be sufficient for the {hosts} hosts of the spec; "
                 "{spines} serve full SUs, which is a choice for growth and redundancy."
-            ).format(fewest=hosts_fewest, hosts=need.n_hosts, spines=shape.spines_per_group),
+            ).format(fewest=fewest, hosts=need.n_hosts, spines=spines),
             _RA_SU,
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gpufabric.catalog.collection import Catalog
-from gpufabric.catalog.groups import Power
+from gpufabric.catalog.groups import Power, Sourced
 from gpufabric.catalog.host import Host
 from gpufabric.catalog.rule import Equipment
 from gpufabric.catalog.switch import Switch
@@ -21,8 +21,11 @@ __all__ = [
     "assumption_decisions",
     "fabric_footprints",
     "host_footprint",
+    "host_power_rule",
     "manager_footprint",
+    "manager_power_rule",
     "switch_footprint",
+    "switch_power_rule",
 ]
 
 ASSUMED_GPU_W = 1275.0
@@ -212,6 +215,42 @@ def _host_power(power: Power | None, otherwise_w: float) -> tuple[float, float, 
         typical_w = ASSUMED_TYPICAL_SHARE * max_w
         assumed.append(_("typical power"))
     return max_w, typical_w, tuple(assumed)
+
+
+def host_power_rule() -> Sourced:
+    """Return what stands behind the power of a host of which the catalogue knows none."""
+    return Sourced(
+        source=_(
+            "rule for hosts: {watts:,.0f} W a GPU (SemiAnalysis); typically {share:g} % of it, "
+            "assumed"
+        ).format(watts=ASSUMED_GPU_W, share=100 * ASSUMED_TYPICAL_SHARE),
+        date="2024-06",
+        kind="assumed",
+    )
+
+
+def switch_power_rule() -> Sourced:
+    """Return what stands behind the power of a switch of which the catalogue knows none."""
+    return Sourced(
+        source=_(
+            "rule for switches: {watts:g} W for each Tb/s of the ports, as QM9700 draws with "
+            "active cables; typically {share:g} % of it, assumed"
+        ).format(watts=ASSUMED_SWITCH_W_PER_TBPS, share=100 * ASSUMED_TYPICAL_SHARE),
+        date="2026-09",
+        kind="assumed",
+    )
+
+
+def manager_power_rule() -> Sourced:
+    """Return what stands behind the power of a manager of which the catalogue knows none."""
+    return Sourced(
+        source=_(
+            "rule for managers: {watts:g} W of a common 1U server; typically {share:g} % of it, "
+            "assumed"
+        ).format(watts=ASSUMED_MANAGER_W, share=100 * ASSUMED_TYPICAL_SHARE),
+        date="2026-11",
+        kind="assumed",
+    )
 
 
 def assumption_decisions(footprints: Iterable[Footprint]) -> tuple[Decision, ...]:

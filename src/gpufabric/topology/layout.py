@@ -173,6 +173,8 @@ def _kinds(candidate: Candidate, mode: PlaneMode) -> tuple[Kind, ...]:
         return ("star",)
     if mode != "one":
         kinds = tuple(kind for kind in kinds if kind != "pair")
+    if candidate.topology in ("dragonfly", "dragonfly+"):  # they have one number of tiers only
+        return kinds
     if tiers == 1:
         return tuple(kind for kind in kinds if kind in ("star", "pair"))
     if tiers in (2, 3):
@@ -188,8 +190,6 @@ def _planes(
     if topology == "rail-only":
         return "rails", 1
     if topology == "dual-tor":
-        if planes is not None and planes != 2:
-            raise _planes_fault(where, planes, _("2 for dual-tor"))
         return "ports", 2
     if topology in ("dragonfly+", "dragonfly", "single", "fat-tree") and planes in (None, 1):
         return "one", 1

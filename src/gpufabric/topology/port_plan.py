@@ -28,6 +28,8 @@ class _Switch(Protocol):
     @property
     def name(self) -> str: ...
     @property
+    def managed(self) -> bool | None: ...
+    @property
     def ports(self) -> _Ports: ...
 
 
@@ -47,6 +49,8 @@ class SwitchPorts:
         Native ports in one cage (2 for a twin-port OSFP).
     splits
         Logical ports one native port gives at a lower rate [Gb/s -> ports].
+    managed
+        True if it can run the subnet manager itself.
     """
 
     name: str
@@ -54,6 +58,7 @@ class SwitchPorts:
     gbps: float
     per_cage: int
     splits: Mapping[float, int]
+    managed: bool = False
 
     def split_at(self, gbps: float) -> int:
         """Return how many logical ports of `gbps` one native port gives; 0 if it is too slow.
@@ -90,7 +95,8 @@ def switch_ports(switch: _Switch) -> SwitchPorts:
     ports = switch.ports
     per_cage = max(1, ports.count // ports.cages) if ports.cages else 1
     splits = {float(rate): int(n) for rate, n in ports.breakouts.items()}
-    return SwitchPorts(switch.name, ports.count, float(ports.gbps), per_cage, splits)
+    managed = switch.managed is True
+    return SwitchPorts(switch.name, ports.count, float(ports.gbps), per_cage, splits, managed)
 
 
 class PortPlan(NamedTuple):

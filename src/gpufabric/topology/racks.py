@@ -21,7 +21,7 @@ from gpufabric.topology.footprint import Footprint, assumption_decisions, fabric
 from gpufabric.topology.host_racks import HostRacks, fill_racks, hosts_per_rack
 from gpufabric.topology.switch_choice import SwitchSet
 
-__all__ = ["Placement", "arrange", "place"]
+__all__ = ["Placement", "arrange", "place", "rack_stages"]
 
 Int = npt.NDArray[np.int64]
 
@@ -313,6 +313,15 @@ def _rack_table(fabric: Fabric, room: _Room, floor: Floor, slots: SlotChoice) ->
     )
 
 
+def rack_stages(fabric: Fabric) -> Int:
+    """Return 0 for each rack that holds something today, and 1 for those that follow."""
+    stages = np.ones(len(fabric.racks), np.int64)
+    for table in (fabric.hosts, fabric.switches):
+        today = table.rack[table.stage == 0]
+        stages[today[today >= 0]] = 0
+    return stages
+
+
 def _floor_decision(floor: Floor, cabinets: list[Cabinet], site: Site) -> Decision:
     rows = int(floor.row.max(initial=-1)) + 1
     why = _(
@@ -320,10 +329,10 @@ def _floor_decision(floor: Floor, cabinets: list[Cabinet], site: Site) -> Decisi
         "serve. Rows of {n} racks stand in {columns} column(s), so that the floor is about square. "
         "One unit below each switch is kept free for cables."
     ).format(
-        network=len(cabinets),
-        compute=len(floor) - len(cabinets),
+        network=f"{len(cabinets):,}",
+        compute=f"{len(floor) - len(cabinets):,}",
         n=site.racks_per_row,
         columns=floor.columns,
     )
-    choice = _("{racks} racks in {rows} rows").format(racks=len(floor), rows=rows)
+    choice = _("{racks} racks in {rows} rows").format(racks=f"{len(floor):,}", rows=f"{rows:,}")
     return Decision("floor", choice, why, _("site of the spec; the rest assumed"))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
-from gpufabric.model.spec_parts import Candidate
-from gpufabric.topology.clos_sizing import ClosNeed, ClosShape, NoFitError, size_clos
+from gpufabric.model.spec_parts import MAX_HOSTS, Candidate
+from gpufabric.topology.clos_sizing import (
+    ClosNeed,
+    ClosShape,
+    NoFitError,
+    largest_hosts,
+    size_clos,
+)
 from gpufabric.topology.decision import Place
 from gpufabric.topology.dragonfly import (
     DragonflyPlusShape,
@@ -16,6 +22,7 @@ from gpufabric.topology.dragonfly import (
     size_dragonfly_plus,
 )
 from gpufabric.topology.layout import Kind, Layout
+from gpufabric.topology.no_fit import NoFit, no_fit
 from gpufabric.topology.port_plan import SwitchPorts
 from gpufabric.topology.small_build import PairShape, size_pair
 
@@ -63,18 +70,21 @@ class Sized:
         return self.leafs + self.spines + self.cores
 
 
-def managers_wanted(candidate: Candidate, kind: Kind) -> int:
-    """Return how many manager ports to keep in each network.
+def managers_wanted(candidate: Candidate, kind: Kind, leaf: SwitchPorts) -> int:
+    """Return how many manager ports to keep in each network of `leaf` switches.
 
     Notes
     -----
     Four in a leaf-spine InfiniBand fabric: NVIDIA RA-11334-001 V08 Table 4.1 counts
-    "node and UFM" cables as 8 x nodes + 4. Two on a single switch (a redundant pair, assumed).
+    "node and UFM" cables as 8 x nodes + 4. None on a single managed switch, which runs the subnet
+    manager itself; two on an unmanaged one (a redundant pair, assumed).
     Ethernet fabrics are controlled out of band.
     """
     if candidate.manager_ports is not None:
         return candidate.manager_ports
     if candidate.fabric == "roce":
+        return 0
+    if kind == "star" and leaf.managed:
         return 0
     return STAR_MANAGER_PORTS if kind in ("star", "pair") else CLOS_MANAGER_PORTS
 
@@ -113,20 +123,56 @@ def size_networks(candidate: Candidate, layout: Layout, need: ClosNeed, where: P
 
     Raises
     ------
-    InputError
+    TooManyHostsError
         If none fits: says what the switch holds at most and what would help.
+    InputError
+        If the switch has no port for the host's NICs.
     """
     _check_speed(layout, need, where)
-    limit: NoFitError | None = None
     for kind in layout.kinds:
-        try:
-            sized = _size_kind(kind, candidate, layout, need)
-        except NoFitError as no_fit:
-            limit = no_fit
+        sized = _size_kind(kind, candidate, layout, need)
+        if sized is None:
             continue
-        if sized is not None:
-            return sized
-    raise InputError(_no_fit_fault(candidate, layout, need, limit, where))
+        if kind == "clos" and not _has_manager_ports(candidate, layout, need, sized):
+            return _size_star(candidate, layout, need, reserved=0) or sized
+        return sized
+    raise no_fit(NoFit(candidate, layout, need, _most_hosts(candidate, layout, need)), where)
+
+
+def _has_manager_ports(candidate: Candidate, layout: Layout, need: ClosNeed, sized: Sized) -> bool:
+    """Tell whether the hosts leave the leafs of one network enough ports for its managers.
+
+    A single switch without a free port is no worse than leafs and spines without one.
+    """
+    if "star" not in layout.kinds:
+        return True
+    free = sized.n_sus * sized.su_hosts - need.n_hosts
+    ports = free * layout.leafs_per_host * layout.ports_per_leaf
+    return ports >= managers_wanted(candidate, "clos", need.leaf)
+
+
+def _most_hosts(candidate: Candidate, layout: Layout, need: ClosNeed) -> int:
+    """Return the most hosts that any kind of the layout holds; 0 if not even one."""
+    most = 0
+    for kind in layout.kinds:
+        if kind == "clos":
+            tiers = (need.tiers,) if need.tiers else (2, 3)
+            most = max(most, *(largest_hosts(need, number) for number in tiers))
+        else:
+            most = max(most, _most_of(kind, candidate, layout, need))
+    return most
+
+
+def _most_of(kind: Kind, candidate: Candidate, layout: Layout, need: ClosNeed) -> int:
+    """Return the most hosts that a kind without a formula holds, by halving."""
+    low, high = 0, MAX_HOSTS + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _size_kind(kind, candidate, layout, replace(need, n_hosts=middle)) is None:
+            high = middle
+        else:
+            low = middle
+    return low
 
 
 def _size_kind(kind: Kind, candidate: Candidate, layout: Layout, need: ClosNeed) -> Sized | None:
@@ -139,8 +185,11 @@ def _size_kind(kind: Kind, candidate: Candidate, layout: Layout, need: ClosNeed)
     return _size_dragonfly_plus(need) if kind == "dragonfly+" else _size_dragonfly(need)
 
 
-def _size_clos(need: ClosNeed) -> Sized:
-    shape = size_clos(need)
+def _size_clos(need: ClosNeed) -> Sized | None:
+    try:
+        shape = size_clos(need)
+    except NoFitError:
+        return None
     switches = (shape.n_leafs, shape.n_spines, shape.n_cores)
     hops = 3 if shape.tiers == 2 else 5
     return Sized("clos", shape, *switches, shape.tiers, hops, shape.su_hosts, shape.n_sus)
@@ -151,7 +200,8 @@ def _size_dragonfly_plus(need: ClosNeed) -> Sized | None:
     if plus is None:
         return None
     switches = (plus.n_sus * plus.leafs_per_su, plus.n_groups * plus.spines_per_group, 0)
-    return Sized("dragonfly+", plus, *switches, 2, 4, plus.su_hosts, plus.n_sus)
+    hops = 4 if plus.n_groups > 1 else 3
+    return Sized("dragonfly+", plus, *switches, 2, hops, plus.su_hosts, plus.n_sus)
 
 
 def _size_dragonfly(need: ClosNeed) -> Sized | None:
@@ -162,12 +212,16 @@ def _size_dragonfly(need: ClosNeed) -> Sized | None:
     return Sized("dragonfly", fly, fly.n_groups * fly.a, 0, 0, 1, 4, fly.hosts_per_router, n_sus)
 
 
-def _size_star(candidate: Candidate, layout: Layout, need: ClosNeed) -> Sized | None:
-    if (candidate.leafs or 1) > 1 or candidate.spines or candidate.leafs_per_host:
+def _size_star(
+    candidate: Candidate, layout: Layout, need: ClosNeed, reserved: int | None = None
+) -> Sized | None:
+    """Return a single switch if it holds the hosts and `reserved` ports (those for managers)."""
+    on_pair = candidate.topology == "fat-tree" and layout.leafs_per_host > 1
+    if (candidate.leafs or 1) > 1 or candidate.spines or candidate.leafs_per_host or on_pair:
         return None
     ports = need.n_hosts * layout.leafs_per_host * layout.ports_per_leaf
-    reserved = managers_wanted(candidate, "star")
-    if not need.leaf.fits([(need.host_gbps, ports), (need.host_gbps, reserved)]):
+    kept = managers_wanted(candidate, "star", need.leaf) if reserved is None else reserved
+    if not need.leaf.fits([(need.host_gbps, ports), (need.host_gbps, kept)]):
         return None
     return Sized("star", None, 1, 0, 0, 1, 1, need.n_hosts, 1)
 
@@ -190,6 +244,17 @@ def _size_pair(candidate: Candidate, layout: Layout, need: ClosNeed) -> Sized | 
 
 def _check_speed(layout: Layout, need: ClosNeed, where: Place) -> None:
     leaf = need.leaf
+    uplinks = [rate for rate in leaf.rates() if rate in need.spine.rates()]
+    if need.uplink_gbps is not None and need.uplink_gbps not in uplinks and "clos" in layout.kinds:
+        raise InputError(
+            Fault(
+                where("uplink_gbps"),
+                _("{leaf} and {spine} have no common port of {gbps:g} Gb/s.").format(
+                    leaf=leaf.name, spine=need.spine.name, gbps=need.uplink_gbps
+                ),
+                _("one of {rates}").format(rates=", ".join(f"{rate:g}" for rate in uplinks)),
+            )
+        )
     exact = layout.host_gbps == leaf.gbps or layout.host_gbps in leaf.splits
     if layout.host_gbps > leaf.gbps or (layout.mode == "split" and not exact):
         rates = ", ".join(f"{rate:g}" for rate in leaf.rates())
@@ -205,40 +270,3 @@ def _check_speed(layout: Layout, need: ClosNeed, where: Place) -> None:
                 _("Choose another switch, or other planes."),
             )
         )
-
-
-def _no_fit_fault(
-    candidate: Candidate, layout: Layout, need: ClosNeed, limit: NoFitError | None, where: Place
-) -> Fault:
-    if limit is None:
-        what = _(
-            "{hosts} hosts do not fit a {topology} network of {switch} with these limits."
-        ).format(hosts=need.n_hosts, topology=candidate.topology, switch=need.leaf.name)
-        return Fault(
-            where(),
-            what,
-            remedy=_("Leave `tiers`, `leafs` and `topology` open, or choose a larger switch."),
-        )
-    if limit.max_hosts == 0:
-        return Fault(
-            where(),
-            _(
-                "one host has {ports} ports for a leaf, more than {switch} can take at this "
-                "oversubscription."
-            ).format(ports=layout.ports_per_leaf, switch=need.leaf.name),
-            remedy=_("Choose a switch with more ports, or spread a host over more leafs."),
-        )
-    return Fault(
-        where("tiers") if candidate.tiers else where(),
-        _(
-            "{hosts} hosts do not fit {tiers} tiers of {switch} ({ports} ports of {gbps:g} Gb/s)."
-        ).format(
-            hosts=need.n_hosts,
-            tiers=limit.tiers,
-            switch=need.leaf.name,
-            ports=need.leaf.count_at(need.host_gbps),
-            gbps=need.host_gbps,
-        ),
-        _("at most {hosts} hosts").format(hosts=limit.max_hosts),
-        _("Choose a switch with more ports, more planes, more tiers or more oversubscription."),
-    )

@@ -54,7 +54,10 @@ def spares_of(quantity: int, rate: Range | None, share_pct: float | None = None)
 def with_spares(
     lines: Iterable[BillLine], rates: Mapping[str, Range | None], share_pct: float | None
 ) -> list[BillLine]:
-    """Return the lines with spares: reckoned over all lines of one thing, kept at the first.
+    """Return the lines with spares: reckoned over all lines of one part of a section.
+
+    They are kept at the first of its lines, or at the longest cable of it, which takes the place
+    of every shorter one.
 
     Parameters
     ----------
@@ -66,17 +69,20 @@ def with_spares(
         As in `spares_of`.
     """
     lines = list(lines)
-    total: dict[tuple[str, str, float | None], int] = {}
-    for line in lines:
-        key = (line.section, line.name, line.length_m)
-        total[key] = total.get(key, 0) + line.quantity
-    result = []
-    for line in lines:
-        quantity = total.pop((line.section, line.name, line.length_m), 0)
-        known = line.name in rates
-        spares = spares_of(quantity, rates[line.name], share_pct) if known and quantity else 0
-        result.append(replace(line, spares=spares))
-    return result
+    total: dict[tuple[str, str], int] = {}
+    keeper: dict[tuple[str, str], int] = {}
+    for index, line in enumerate(lines):
+        if not line.quantity or line.name not in rates:
+            continue
+        part = (line.section, line.name)
+        total[part] = total.get(part, 0) + line.quantity
+        if (line.length_m or 0.0) > (lines[keeper.setdefault(part, index)].length_m or 0.0):
+            keeper[part] = index
+    spares = {
+        keeper[part]: spares_of(quantity, rates[part[1]], share_pct)
+        for part, quantity in total.items()
+    }
+    return [replace(line, spares=spares.get(index, 0)) for index, line in enumerate(lines)]
 
 
 def spares_decision(share_pct: float | None) -> Decision:
@@ -92,7 +98,8 @@ def spares_decision(share_pct: float | None) -> Decision:
         _("by failure rate"),
         _(
             "Failures expected in {years:g} year, rounded up, and at least 1 from {sure} pieces "
-            "on; rounded to the nearest below that. Hosts and NICs in them have none."
+            "on; rounded to the nearest below that. All lengths of a cable count together, and "
+            "the longest is kept. Hosts and NICs in them have none."
         ).format(years=RESTOCK_YEARS, sure=SURE_SPARE),
         _("catalogue failure rates; the period is assumed"),
     )

@@ -123,6 +123,7 @@ def _serving(
         and switch.deployable
         and switch.role_hint == "compute"
         and switch.port_count_at(layout.host_gbps)
+        and candidate.generation in (None, switch.generation)
     ]
     found = [switch for switch in found if _joins(switch, layout, host_end, catalog)] or found
     found = [switch for switch in found if switch.availability is None] or found
