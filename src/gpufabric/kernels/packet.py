@@ -1,0 +1,167 @@
+"""A run of the packet engine, from event to event."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_ahead import look_ahead
+from gpufabric.kernels.packet_events import (
+    ALPHA,
+    ARRIVE,
+    DECREASE,
+    FULL,
+    INCREASE,
+    KICKS,
+    KIND_BITS,
+    LANE_BITS,
+    MOST_LANES,
+    N_EVENTS,
+    N_FREE,
+    N_KICKS,
+    N_TRACED,
+    NEVER,
+    NOW,
+    SENT,
+    SPARE,
+    START,
+    TIMEOUT,
+    WAKE,
+    earliest,
+    give_back,
+    take_event,
+)
+from gpufabric.kernels.packet_port import (
+    NONE,
+    PFC,
+    first_waiting,
+    forward,
+    hold,
+    leave,
+    next_class,
+    transmit,
+)
+from gpufabric.kernels.packet_rate import check_rate, raise_by_timer, renew_alpha
+from gpufabric.kernels.packet_receiver import receive
+from gpufabric.kernels.packet_sender import list_flow, next_of_flows, time_out, wake
+from gpufabric.kernels.packet_structs import PacketRun
+
+__all__ = ["NEEDS_ROOM", "RAN", "run_packets"]
+
+RAN, NEEDS_ROOM = range(2)
+
+
+@inner_kernel
+def run_packets(run: PacketRun, until_ps: int) -> int:
+    """Run until nothing happens any more or `until_ps` has passed; return a status.
+
+    ``NEEDS_ROOM``: an array is nearly full; give it more and call again.
+
+    Reference: tests/reference/packet.py, Engine.run.
+    """
+    clock = run.clock
+    while True:
+        if clock[N_FREE] < SPARE or clock[FULL] != 0:
+            return NEEDS_ROOM
+        due = earliest(run)
+        time_ps = due >> LANE_BITS
+        if due == NEVER or time_ps > until_ps:
+            return RAN
+        clock[NOW] = time_ps
+        clock[N_EVENTS] += 1
+        lane = due & MOST_LANES - 1
+        code = take_event(run, lane)
+        if lane < run.lanes.size:
+            look_ahead(run, lane)
+        if clock[N_TRACED] < run.trace.shape[0]:
+            trace(run, code)
+        happen(run, code & 7, code >> KIND_BITS)
+        at = 0
+        while at < clock[N_KICKS]:
+            start(run, clock[KICKS + at])
+            at += 1
+        clock[N_KICKS] = 0
+
+
+@inner_kernel
+def happen(run: PacketRun, kind: int, number: int) -> None:
+    """Do what an event of this kind does.
+
+    Reference: tests/reference/packet.py, Engine.happen.
+    """
+    if kind == ARRIVE:
+        arrive(run, number)
+    elif kind == SENT:
+        leave(run, number)
+    elif kind == WAKE:
+        wake(run, number)
+    elif kind == ALPHA:
+        renew_alpha(run, number)
+    elif kind == DECREASE:
+        check_rate(run, number)
+    elif kind == INCREASE:
+        raise_by_timer(run, number)
+    elif kind == TIMEOUT:
+        time_out(run, number)
+    elif kind == START:
+        list_flow(run, number)
+
+
+@inner_kernel
+def arrive(run: PacketRun, index: int) -> None:
+    """Take a packet from the wire: PFC at a port, all else at a switch or NIC.
+
+    Reference: tests/reference/packet.py, Engine.arrive.
+    """
+    packet = run.packets[index]
+    if packet.kind == PFC:
+        run.counts[PFC].received += 1
+        run.counts[PFC].received_bytes += packet.n_bytes
+        number = np.int64(packet.number)
+        port = np.int64(run.ports[packet.channel].reverse)
+        give_back(run, index)
+        hold(run, port, number >> 1, number & 1)
+        return
+    channel = np.int64(run.routes[packet.hop])
+    if run.ports[channel].head == NONE:
+        receive(run, index)
+    else:
+        forward(run, index, channel)
+
+
+@inner_kernel
+def start(run: PacketRun, number: int) -> None:
+    """Let an idle port begin to send what is next, if anything may leave.
+
+    Reference: tests/reference/packet.py, Engine.start.
+    """
+    port = run.ports[number]
+    while port.sending == NONE:
+        traffic = next_class(run, number)
+        if traffic == NONE:
+            return
+        if port.queued >> traffic & 1:
+            index = first_waiting(run, number, traffic)
+        else:
+            index = next_of_flows(run, number, traffic)
+        if index != NONE:
+            transmit(run, number, index)
+
+
+@inner_kernel
+def trace(run: PacketRun, code: int) -> None:
+    """Note an event: time, kind, number of port or flow, and for arrivals flow and packet.
+
+    Reference: tests/reference/packet.py, Engine.note.
+    """
+    row = run.trace[run.clock[N_TRACED]]
+    kind, number = code & 7, code >> KIND_BITS
+    row[0] = run.clock[NOW]
+    row[1] = kind
+    row[2] = number
+    if kind == ARRIVE:
+        packet = run.packets[number]
+        row[2] = packet.channel if packet.kind == PFC else run.routes[packet.hop]
+        row[3] = packet.flow
+        row[4] = 8 * packet.number + packet.kind
+    run.clock[N_TRACED] += 1

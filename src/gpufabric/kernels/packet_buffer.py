@@ -1,0 +1,100 @@
+"""A switch's shared buffer: reserve, dynamic threshold, headroom, and when PFC pauses.
+
+A packet of a counted class is charged to the input it came by: to the input's reserve first, then
+to the shared pool while the input's share stays within the threshold, then, if the class is
+lossless, to the input's headroom. What fits nowhere is dropped.
+"""
+
+from __future__ import annotations
+
+from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_structs import PacketRun
+
+__all__ = ["admit", "may_resume", "must_pause", "release"]
+
+
+@inner_kernel
+def threshold_of(run: PacketRun, channel: int, switch: int) -> int:
+    """Most of the shared pool that one class of an input may take now [byte].
+
+    Reference: tests/reference/packet.py, Buffer.threshold.
+    """
+    static = run.rules[0].xoff
+    if static > 0:
+        return static
+    free = run.switches[switch].pool - run.switches[switch].shared
+    shift = run.ports[channel].alpha_log2
+    if shift >= 0:
+        return free << shift
+    return free >> -shift
+
+
+@inner_kernel
+def admit(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> bool:
+    """Charge a packet to its input; tell whether it fits.
+
+    Reference: tests/reference/packet.py, Buffer.admit.
+    """
+    port = run.ports[channel]
+    switch = run.switches[port.head]
+    account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
+    over = account.used + n_bytes - run.rules[0].reserve
+    if over <= 0:
+        account.used += n_bytes
+        return True
+    share = min(n_bytes, over)
+    limit = threshold_of(run, channel, port.head)
+    if over <= limit and share <= switch.pool - switch.shared:
+        account.used += n_bytes
+        switch.shared += share
+        switch.most_shared = max(switch.most_shared, switch.shared)
+        return True
+    is_lossless = run.rules[0].lossless >> traffic & 1
+    if is_lossless and account.headroom_used + n_bytes <= port.headroom:
+        account.headroom_used += n_bytes
+        return True
+    account.n_dropped += 1
+    return False
+
+
+@inner_kernel
+def release(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> None:
+    """Give back what a packet took: headroom first, then the shared pool, then the reserve.
+
+    Reference: tests/reference/packet.py, Buffer.release.
+    """
+    account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
+    from_headroom = min(account.headroom_used, n_bytes)
+    rest = n_bytes - from_headroom
+    from_shared = min(rest, max(0, account.used - run.rules[0].reserve))
+    account.headroom_used -= from_headroom
+    account.used -= rest
+    run.switches[run.ports[channel].head].shared -= from_shared
+
+
+@inner_kernel
+def must_pause(run: PacketRun, channel: int, traffic: int) -> bool:
+    """Tell whether the input must send XOFF now.
+
+    Reference: tests/reference/packet.py, Buffer.must_pause.
+    """
+    account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
+    if account.is_pausing:
+        return False
+    share = max(0, account.used - run.rules[0].reserve)
+    limit = threshold_of(run, channel, run.ports[channel].head)
+    return account.headroom_used > 0 or share >= limit
+
+
+@inner_kernel
+def may_resume(run: PacketRun, channel: int, traffic: int) -> bool:
+    """Tell whether the input, which has sent XOFF, may send XON now.
+
+    Reference: tests/reference/packet.py, Buffer.may_resume.
+    """
+    account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
+    if account.is_pausing == 0 or account.headroom_used > 0:
+        return False
+    share = max(0, account.used - run.rules[0].reserve)
+    limit = threshold_of(run, channel, run.ports[channel].head)
+    return share == 0 or share + run.rules[0].xon_offset <= limit

@@ -1,0 +1,229 @@
+"""Events in the order of time: a ring for each constant delay, a heap for the rest.
+
+Events at the same picosecond happen by the number of their lane, those of the heap last; within a
+lane and within the heap in the order they were made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_structs import PacketRun
+
+__all__ = [
+    "ALPHA",
+    "ARRIVE",
+    "DECREASE",
+    "FULL_HEAP",
+    "FULL_LANE",
+    "INCREASE",
+    "NEVER",
+    "N_CLOCK",
+    "SENT",
+    "START",
+    "TIMEOUT",
+    "WAKE",
+    "earliest",
+    "give_back",
+    "kick",
+    "post",
+    "push",
+    "push_later",
+    "take_event",
+    "take_packet",
+]
+
+NEVER = 2**62
+LANE_BITS = 5  # of the lane in `due`
+MOST_LANES = 2**LANE_BITS  # the heap counted
+START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)  # kinds of events
+KIND_BITS = 3
+
+# Places in `clock`.
+NOW, FREE, N_FREE, N_LATER, ORDER, FULL, N_EVENTS, N_TRACED, N_KICKS = range(9)
+KICKS = 9  # the ports that may be able to send, after this event
+N_CLOCK = 24
+FULL_LANE, FULL_HEAP = 1, 2  # values of clock[FULL]
+SPARE = 16  # an event makes fewer others than this
+
+
+@inner_kernel
+def earliest(run: PacketRun) -> int:
+    """Time and lane of the next event, as in ``due``; the smaller lane first where times agree.
+
+    Reference: tests/reference/packet.py, Engine.run.
+    """
+    due = run.due
+    best = due[0]
+    for lane in range(1, due.size):
+        best = min(best, due[lane])
+    return best
+
+
+@inner_kernel
+def push(run: PacketRun, lane: int, time_ps: int, code: int) -> None:
+    """Add an event to a lane, not before the last one there.
+
+    Reference: tests/reference/packet.py, Engine.at.
+    """
+    ring = run.lanes[lane]
+    first, end, mask = ring.first, ring.end, ring.mask
+    at = 2 * (ring.offset + (end & mask))
+    run.events[at] = time_ps
+    run.events[at + 1] = code
+    ring.end = end + 1
+    if end == first:
+        run.due[lane] = time_ps << LANE_BITS | lane
+    elif end - first + SPARE > mask:
+        run.clock[FULL] |= FULL_LANE
+
+
+@inner_kernel
+def take_event(run: PacketRun, lane: int) -> int:
+    """Take the first event out of a lane or the heap and return its code.
+
+    Reference: tests/reference/packet.py, Engine.run.
+    """
+    if lane == run.due.size - 1:
+        return pop_later(run)
+    ring = run.lanes[lane]
+    at = 2 * (ring.offset + (ring.first & ring.mask))
+    code = run.events[at + 1]
+    ring.first += 1
+    if ring.first == ring.end:
+        run.due[lane] = NEVER
+    else:
+        at = 2 * (ring.offset + (ring.first & ring.mask))
+        run.due[lane] = run.events[at] << LANE_BITS | lane
+    return code
+
+
+@inner_kernel
+def push_later(run: PacketRun, time_ps: int, code: int) -> None:
+    """Add an event to the heap.
+
+    Reference: tests/reference/packet.py, Engine.at.
+    """
+    later = run.later
+    run.clock[N_LATER] += 1
+    run.clock[ORDER] += 1
+    at = run.clock[N_LATER]
+    while at > 1:
+        above = at >> 1
+        if later[above].time_ps <= time_ps:
+            break
+        copy_later(run, above, at)
+        at = above
+    later[at].time_ps = time_ps
+    later[at].order = run.clock[ORDER]
+    later[at].code = code
+    set_due_later(run)
+    if run.clock[N_LATER] + SPARE > later.size:
+        run.clock[FULL] |= FULL_HEAP
+
+
+@inner_kernel
+def post(run: PacketRun, lane: int, time_ps: int, code: int) -> None:
+    """Add an event to a lane, or to the heap where `lane` is negative.
+
+    Reference: tests/reference/packet.py, Engine.at.
+    """
+    if lane >= 0:
+        push(run, lane, time_ps, code)
+    else:
+        push_later(run, time_ps, code)
+
+
+@inner_kernel
+def copy_later(run: PacketRun, source: int, target: int) -> None:
+    """Copy one place of the heap to another.
+
+    Reference: tests/reference/packet.py, Engine.at.
+    """
+    run.later[target].time_ps = run.later[source].time_ps
+    run.later[target].order = run.later[source].order
+    run.later[target].code = run.later[source].code
+
+
+@inner_kernel
+def pop_later(run: PacketRun) -> int:
+    """Take the first event out of the heap and return its code.
+
+    Reference: tests/reference/packet.py, Engine.run.
+    """
+    later = run.later
+    code = later[1].code
+    size = run.clock[N_LATER]
+    run.clock[N_LATER] = size - 1
+    time_ps, order = later[size].time_ps, later[size].order
+    at, below = 1, 2
+    while below < size:
+        if below + 1 < size and is_before(run, below + 1, later[below].time_ps, later[below].order):
+            below += 1
+        if not is_before(run, below, time_ps, order):
+            break
+        copy_later(run, below, at)
+        at = below
+        below = 2 * at
+    copy_later(run, size, at)
+    set_due_later(run)
+    return code
+
+
+@inner_kernel
+def set_due_later(run: PacketRun) -> None:
+    """Note the time of the heap's first event.
+
+    Reference: tests/reference/packet.py, Engine.run.
+    """
+    lane = run.due.size - 1
+    if run.clock[N_LATER] > 0:
+        run.due[lane] = run.later[1].time_ps << LANE_BITS | lane
+    else:
+        run.due[lane] = NEVER
+
+
+@inner_kernel
+def is_before(run: PacketRun, place: int, time_ps: int, order: int) -> bool:
+    """Tell whether the event at `place` of the heap comes before one of that time and order.
+
+    Reference: tests/reference/packet.py, Engine.at.
+    """
+    event = run.later[place]
+    return event.time_ps < time_ps or (event.time_ps == time_ps and event.order < order)
+
+
+@inner_kernel
+def kick(run: PacketRun, port: int) -> None:
+    """Note that a port may be able to send, to be tried when this event is done.
+
+    Reference: tests/reference/packet.py, Engine.kick.
+    """
+    at = run.clock[N_KICKS]
+    run.clock[KICKS + at] = port
+    run.clock[N_KICKS] = at + 1
+
+
+@inner_kernel
+def take_packet(run: PacketRun) -> int:
+    """Take a packet out of the free list; its fields are whatever they were.
+
+    Reference: tests/reference/packet.py, Packet.
+    """
+    index = run.clock[FREE]
+    run.clock[FREE] = run.packets[index].following
+    run.clock[N_FREE] -= 1
+    return index
+
+
+@inner_kernel
+def give_back(run: PacketRun, index: int) -> None:
+    """Put a packet into the free list.
+
+    Reference: tests/reference/packet.py, Packet.
+    """
+    run.packets[index].following = np.int32(run.clock[FREE])
+    run.packets[index].kind = -1
+    run.clock[FREE] = index
+    run.clock[N_FREE] += 1

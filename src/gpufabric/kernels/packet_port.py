@@ -1,0 +1,271 @@
+"""Ports: what waits there, what goes next, ECN marks, and PFC frames to the far end.
+
+A port sends the PFC frames that wait, then the strict classes from the highest, then the others in
+turn. Buffer is given back and ECN decided when a packet begins to leave. A port of a NIC takes a
+class's waiting packets (ACKs, CNPs) before the flows of that class, which take turns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_buffer import admit, may_resume, must_pause, release
+from gpufabric.kernels.packet_events import (
+    ARRIVE,
+    KIND_BITS,
+    NOW,
+    SENT,
+    give_back,
+    kick,
+    post,
+    take_packet,
+)
+from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.structs import Records
+
+__all__ = [
+    "ACK",
+    "CNP",
+    "DATA",
+    "NAK",
+    "PFC",
+    "SIZE_ACK",
+    "SIZE_CNP",
+    "SIZE_PFC",
+    "enqueue",
+    "first_waiting",
+    "forward",
+    "hold",
+    "leave",
+    "next_class",
+    "send_pfc",
+    "transmit",
+]
+
+DATA, ACK, NAK, CNP, PFC = range(5)  # kinds of packets
+SIZE_PFC, SIZE_ACK, SIZE_CNP = range(3)  # size classes; those of data follow
+NONE = -1
+
+
+@inner_kernel
+def enqueue(run: PacketRun, number: int, traffic: int, index: int) -> None:
+    """Put a packet at the end of a port's queue and note that the port may send it.
+
+    Reference: tests/reference/packet.py, Engine.enqueue.
+    """
+    port = run.ports[number]
+    queue = run.queues[number * (run.rules[0].n_classes + 1) + traffic]
+    packet = run.packets[index]
+    packet.following = NONE
+    if queue.first == NONE:
+        queue.first = index
+        port.queued |= np.int64(1) << traffic
+    else:
+        run.packets[queue.last].following = index
+    queue.last = index
+    queue.n_bytes += packet.n_bytes
+    queue.most_bytes = max(queue.most_bytes, queue.n_bytes)
+    if port.sending == NONE:
+        kick(run, number)
+
+
+@inner_kernel
+def forward(run: PacketRun, index: int, channel: int) -> None:
+    """Let a switch take a packet that came by `channel`, or drop it.
+
+    Reference: tests/reference/packet.py, Engine.forward.
+    """
+    packet, rules = run.packets[index], run.rules[0]
+    traffic = np.int64(packet.traffic)
+    packet.hop += 1
+    packet.channel = channel
+    out = np.int64(run.routes[packet.hop])
+    if rules.counted >> traffic & 1:
+        is_lossless = rules.lossless >> traffic & 1
+        queued = run.queues[out * (rules.n_classes + 1) + traffic].n_bytes
+        if is_lossless == 0 and rules.tail > 0 and queued + packet.n_bytes > rules.tail:
+            run.inputs[channel * (rules.n_classes + 1) + traffic].n_dropped += 1
+            drop(run, index)
+            return
+        if not admit(run, channel, traffic, np.int64(packet.n_bytes)):
+            drop(run, index)
+            return
+        enqueue(run, out, traffic, index)
+        if is_lossless and must_pause(run, channel, traffic):
+            run.inputs[channel * (rules.n_classes + 1) + traffic].is_pausing = 1
+            send_pfc(run, np.int64(run.ports[channel].reverse), traffic, 1)
+    else:
+        enqueue(run, out, traffic, index)
+
+
+@inner_kernel
+def drop(run: PacketRun, index: int) -> None:
+    """Count a packet as dropped and forget it.
+
+    Reference: tests/reference/packet.py, Engine.drop.
+    """
+    packet = run.packets[index]
+    count = run.counts[packet.kind]
+    count.dropped += 1
+    count.dropped_bytes += packet.n_bytes
+    give_back(run, index)
+
+
+@inner_kernel
+def send_pfc(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
+    """Put a PFC frame for one class before all that waits at a port.
+
+    Reference: tests/reference/packet.py, Engine.send_pfc.
+    """
+    index = take_packet(run)
+    packet = run.packets[index]
+    packet.flow = NONE
+    packet.hop = NONE
+    packet.channel = number
+    packet.number = 2 * traffic + is_pause
+    packet.length = SIZE_PFC
+    packet.kind = PFC
+    packet.n_bytes = run.serial[SIZE_PFC].n_bytes
+    run.counts[PFC].sent += 1
+    run.counts[PFC].sent_bytes += packet.n_bytes
+    enqueue(run, number, run.rules[0].n_classes, index)
+
+
+@inner_kernel
+def hold(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
+    """Pause one class at a port, or let it go on.
+
+    Reference: tests/reference/packet.py, Engine.hold.
+    """
+    port, now = run.ports[number], run.clock[NOW]
+    held = run.held[number * (run.rules[0].n_classes + 1) + traffic]
+    bit = np.int64(1) << traffic
+    if is_pause and not port.paused & bit:
+        port.paused |= bit
+        held.since_ps = now
+        held.n_pauses += 1
+    elif not is_pause and port.paused & bit:
+        port.paused &= ~bit
+        held.held_ps += now - held.since_ps
+        kick(run, number)
+
+
+@inner_kernel
+def next_class(run: PacketRun, number: int) -> int:
+    """Queue that a port serves next; -1 when nothing there may leave.
+
+    Reference: tests/reference/packet.py, Engine.next_class.
+    """
+    port, n_classes = run.ports[number], run.rules[0].n_classes
+    able = (port.queued | port.ready) & ~port.paused
+    if able == 0:
+        return NONE
+    strict = able & run.rules[0].strict
+    queue = n_classes
+    if strict:
+        while not strict >> queue & 1:
+            queue -= 1
+        return queue
+    queue = np.int64(port.last)
+    while True:
+        queue += 1
+        if queue >= n_classes:
+            queue = 0
+        if able >> queue & 1:
+            break
+    port.last = queue
+    return queue
+
+
+@inner_kernel
+def first_waiting(run: PacketRun, number: int, traffic: int) -> int:
+    """Take the first packet out of a port's queue; give back its buffer and mark it if ECN says so.
+
+    Reference: tests/reference/packet.py, Engine.first_waiting.
+    """
+    rules, port = run.rules[0], run.ports[number]
+    queue = run.queues[number * (rules.n_classes + 1) + traffic]
+    index = int(queue.first)
+    packet = run.packets[index]
+    queue.first = packet.following
+    queue.n_bytes -= packet.n_bytes
+    if queue.first == NONE:
+        port.queued &= ~(np.int64(1) << traffic)
+    channel = int(packet.channel)
+    if traffic == rules.n_classes or channel == NONE:
+        return index
+    if rules.counted >> traffic & 1:
+        release(run, channel, traffic, np.int64(packet.n_bytes))
+        if may_resume(run, channel, traffic):
+            run.inputs[channel * (rules.n_classes + 1) + traffic].is_pausing = 0
+            send_pfc(run, np.int64(run.ports[channel].reverse), traffic, 0)
+    if rules.ecn >> traffic & 1 and queue.n_bytes > port.kmin:
+        mark(run, packet, number, np.int64(queue.n_bytes))
+    return index
+
+
+@inner_kernel
+def mark(run: PacketRun, packet: Records, number: int, n_bytes: int) -> None:
+    """Mark a packet for certain above kmax, by chance below.
+
+    Reference: tests/reference/packet.py, Engine.mark.
+    """
+    kmin, aside = run.ports[number].kmin, run.aside[number]
+    if n_bytes <= aside.kmax:
+        chance = aside.pmax * (n_bytes - kmin) / (aside.kmax - kmin)
+        if draw(run) >= chance:
+            return
+    packet.marked = 1
+    aside.n_marked += 1
+
+
+@inner_kernel
+def draw(run: PacketRun) -> float:
+    """Next random number from 0 to below 1: xorshift64 (G. Marsaglia 2003), or one that was given.
+
+    Reference: tests/reference/packet.py, Engine.draw.
+    """
+    if run.given.size > 0:
+        at = run.random[0]
+        run.random[0] = (at + np.uint64(1)) % np.uint64(run.given.size)
+        return run.given[np.int64(at)]
+    state = run.random[0]
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    state ^= state << np.uint64(17)
+    run.random[0] = state
+    return np.float64(state >> np.uint64(11)) * 2.0**-53
+
+
+@inner_kernel
+def transmit(run: PacketRun, number: int, index: int) -> None:
+    """Begin to send a packet.
+
+    Reference: tests/reference/packet.py, Engine.transmit.
+    """
+    port = run.ports[number]
+    port.sending = index
+    serial = run.serial[port.speed + run.packets[index].length]
+    time_ps = run.clock[NOW] + serial.time_ps
+    post(run, np.int64(serial.lane), time_ps, number << KIND_BITS | SENT)
+
+
+@inner_kernel
+def leave(run: PacketRun, number: int) -> None:
+    """Put the packet that has left a port on the wire.
+
+    Reference: tests/reference/packet.py, Engine.leave.
+    """
+    port = run.ports[number]
+    index = np.int64(port.sending)
+    packet = run.packets[index]
+    port.sending = NONE
+    port.n_packets += 1
+    port.wire_bytes += run.serial[port.speed + packet.length].wire_bytes
+    run.counts[packet.kind].hops += 1
+    lane, delay_ps = port.lane, port.delay_ps
+    if packet.kind == PFC:
+        lane, delay_ps = port.lane_pfc, run.aside[number].delay_pfc_ps
+    post(run, np.int64(lane), run.clock[NOW] + delay_ps, index << KIND_BITS | ARRIVE)
+    kick(run, number)

@@ -1,0 +1,124 @@
+"""The receiving side of a queue pair: packets in order, ACK, NAK and CNP.
+
+The packet that has arrived becomes the ACK or NAK that answers it. Packets after a missing one are
+thrown away (go-back-N); one NAK is sent for each gap.
+"""
+
+from __future__ import annotations
+
+from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_events import NOW, give_back, take_packet
+from gpufabric.kernels.packet_port import (
+    ACK,
+    CNP,
+    DATA,
+    NAK,
+    NONE,
+    SIZE_ACK,
+    SIZE_CNP,
+    enqueue,
+)
+from gpufabric.kernels.packet_rate import take_cnp
+from gpufabric.kernels.packet_sender import acknowledge, reject
+from gpufabric.kernels.packet_structs import PacketRun
+
+__all__ = ["receive"]
+
+SILENT = -1
+
+
+@inner_kernel
+def receive(run: PacketRun, index: int) -> None:
+    """Take in a packet at a NIC: data at the receiver, the rest at the sender.
+
+    Reference: tests/reference/packet.py, Engine.receive.
+    """
+    packet = run.packets[index]
+    count = run.counts[packet.kind]
+    count.received += 1
+    count.received_bytes += packet.n_bytes
+    if packet.kind == DATA:
+        receive_data(run, index)
+        return
+    number, expected, kind = int(packet.flow), int(packet.number), packet.kind
+    marked = packet.marked
+    give_back(run, index)
+    if kind == CNP or marked:
+        take_cnp(run, number)
+    if kind == ACK:
+        acknowledge(run, number, expected)
+    elif kind == NAK:
+        reject(run, number, expected)
+
+
+@inner_kernel
+def receive_data(run: PacketRun, index: int) -> None:
+    """Take in a data packet and answer it.
+
+    Reference: tests/reference/packet.py, Engine.receive_data.
+    """
+    packet, rules = run.packets[index], run.rules[0]
+    flow = run.flows[packet.flow]
+    is_echo = packet.marked and rules.cnp_in_ack
+    if packet.marked and not is_echo and run.clock[NOW] - flow.last_cnp_ps >= rules.cnp_gap_ps:
+        flow.last_cnp_ps = run.clock[NOW]
+        answer(run, take_packet(run), int(packet.flow), CNP)
+    kind = SILENT
+    if packet.number == flow.expected:
+        kind = take_in_order(run, int(packet.flow), is_echo)
+    elif packet.number > flow.expected:
+        flow.n_out_of_order += 1
+        if flow.is_nak_sent == 0:
+            flow.is_nak_sent = 1
+            kind = NAK
+    elif rules.acks_duplicates:
+        kind = ACK
+    if kind == SILENT:
+        give_back(run, index)
+    else:
+        number = int(packet.flow)
+        packet.marked = 1 if is_echo else 0
+        answer(run, index, number, kind)
+
+
+@inner_kernel
+def take_in_order(run: PacketRun, number: int, must_answer: bool) -> int:  # noqa: FBT001
+    """Take in the packet that was expected; return the kind of the answer.
+
+    Reference: tests/reference/packet.py, Engine.receive_data.
+    """
+    flow = run.flows[number]
+    flow.expected += 1
+    flow.is_nak_sent = 0
+    is_last = flow.expected == flow.n_packets
+    if is_last:
+        flow.delivered_ps = run.clock[NOW]
+    if is_last or must_answer or flow.expected % run.rules[0].ack_every == 0:
+        return ACK
+    return SILENT
+
+
+@inner_kernel
+def answer(run: PacketRun, index: int, number: int, kind: int) -> None:
+    """Make a packet an ACK, NAK or CNP of a flow and let it wait at the receiver's port.
+
+    Reference: tests/reference/packet.py, Engine.answer.
+    """
+    packet, rules, flow = run.packets[index], run.rules[0], run.flows[number]
+    size = SIZE_CNP if kind == CNP else SIZE_ACK
+    traffic = rules.cnp_class if kind == CNP else rules.ack_class
+    packet.flow = number
+    packet.hop = flow.first_back
+    packet.channel = NONE
+    packet.number = flow.expected
+    packet.length = size
+    packet.kind = kind
+    packet.n_bytes = run.serial[size].n_bytes
+    packet.traffic = traffic
+    packet.is_repeat = 0
+    if kind == CNP:
+        packet.marked = 0
+    count = run.counts[kind]
+    count.sent += 1
+    count.sent_bytes += packet.n_bytes
+    enqueue(run, int(run.routes[flow.first_back]), traffic, index)

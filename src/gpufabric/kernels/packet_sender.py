@@ -1,0 +1,217 @@
+"""The sending side of a queue pair: which flow of a NIC sends next, ACKs, go-back-N, time-outs.
+
+Flows of one class at one port take turns, a packet each. A flow that is paced waits apart and comes
+back at the end of the row when its time has come; so does one whose window was full.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_events import (
+    KIND_BITS,
+    NOW,
+    TIMEOUT,
+    WAKE,
+    kick,
+    push,
+    push_later,
+    take_packet,
+)
+from gpufabric.kernels.packet_port import DATA, NONE
+from gpufabric.kernels.packet_rate import FAILED, LISTED, PACED, UNLISTED, count_bytes
+from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.structs import Records
+
+__all__ = [
+    "acknowledge",
+    "list_flow",
+    "next_of_flows",
+    "reject",
+    "time_out",
+    "wake",
+]
+
+
+@inner_kernel
+def has_work(run: PacketRun, flow: Records) -> bool:
+    """Tell whether a flow has a packet to send that its window lets go.
+
+    Reference: tests/reference/packet.py, Sender.has_work.
+    """
+    if flow.next >= flow.n_packets:
+        return False
+    limit = int(flow.window)
+    if limit == 0:
+        return True
+    if run.rules[0].window_follows_rate:
+        limit = max(1, int(limit * flow.rate_gbps / flow.line_gbps))
+    return (flow.next - flow.acked) * run.rules[0].mtu < limit
+
+
+@inner_kernel
+def list_flow(run: PacketRun, number: int) -> None:
+    """Put a flow at the end of its row, if it stands nowhere and has something to send.
+
+    Reference: tests/reference/packet.py, Engine.list_flow.
+    """
+    flow = run.flows[number]
+    if flow.state != UNLISTED or not has_work(run, flow):
+        return
+    append(run, number)
+    port = np.int64(run.routes[flow.first_hop])
+    if run.ports[port].sending == NONE:
+        kick(run, port)
+
+
+@inner_kernel
+def append(run: PacketRun, number: int) -> None:
+    """Put a flow at the end of its row.
+
+    Reference: tests/reference/packet.py, Engine.list_flow.
+    """
+    flow = run.flows[number]
+    port = np.int64(run.routes[flow.first_hop])
+    queue = run.queues[port * (run.rules[0].n_classes + 1) + flow.traffic]
+    flow.state = LISTED
+    flow.following = NONE
+    if queue.first_flow == NONE:
+        queue.first_flow = number
+        run.ports[port].ready |= np.int64(1) << flow.traffic
+    else:
+        run.flows[queue.last_flow].following = number
+    queue.last_flow = number
+
+
+@inner_kernel
+def next_of_flows(run: PacketRun, port: int, traffic: int) -> int:
+    """Take the first flow of a row and make its next packet; -1 if it may not send now.
+
+    Reference: tests/reference/packet.py, Engine.next_of_flows.
+    """
+    queue = run.queues[port * (run.rules[0].n_classes + 1) + traffic]
+    number = np.int64(queue.first_flow)
+    flow = run.flows[number]
+    queue.first_flow = flow.following
+    if queue.first_flow == NONE:
+        run.ports[port].ready &= ~(np.int64(1) << traffic)
+    if flow.state == FAILED:
+        return NONE
+    flow.state = UNLISTED
+    if not has_work(run, flow):
+        return NONE
+    if flow.next_ps > run.clock[NOW]:
+        flow.state = PACED
+        push_later(run, np.int64(flow.next_ps), number << KIND_BITS | WAKE)
+        return NONE
+    index = make_packet(run, number)
+    if has_work(run, flow):
+        append(run, number)
+    return index
+
+
+@inner_kernel
+def make_packet(run: PacketRun, number: int) -> int:
+    """Make the next packet of a flow and set the time of the one after it.
+
+    Reference: tests/reference/packet.py, Engine.make_packet.
+    """
+    flow, rules, now = run.flows[number], run.rules[0], run.clock[NOW]
+    size = flow.size_middle
+    if flow.next == 0:
+        size = flow.size_first
+    elif flow.next == flow.n_packets - 1:
+        size = flow.size_last
+    serial = run.serial[size]
+    index = take_packet(run)
+    packet = run.packets[index]
+    packet.flow = number
+    packet.hop = flow.first_hop
+    packet.channel = NONE
+    packet.number = flow.next
+    packet.n_bytes = serial.n_bytes
+    packet.length = size
+    packet.kind = DATA
+    packet.traffic = flow.traffic
+    packet.marked = 0
+    packet.is_repeat = 1 if flow.next < flow.top else 0
+    flow.n_repeats += packet.is_repeat
+    flow.next += 1
+    flow.top = max(flow.top, flow.next)
+    count = run.counts[DATA]
+    count.sent += 1
+    count.sent_bytes += serial.n_bytes
+    if rules.has_dcqcn:
+        gap_ps = np.int64(serial.wire_bytes * 8000 / flow.rate_gbps)
+        flow.next_ps = now + gap_ps // rules.tick_ps * rules.tick_ps
+        count_bytes(run, flow, np.int64(serial.n_bytes))
+    if rules.timeout_ps > 0 and flow.has_timer == 0:
+        flow.has_timer = 1
+        flow.progress_ps = now
+        push(run, rules.lane_timeout, now + rules.timeout_ps, number << KIND_BITS | TIMEOUT)
+    return index
+
+
+@inner_kernel
+def acknowledge(run: PacketRun, number: int, expected: int) -> None:
+    """Take in that all packets before `expected` have arrived.
+
+    Reference: tests/reference/packet.py, Engine.acknowledge.
+    """
+    flow = run.flows[number]
+    if expected > flow.acked:
+        flow.acked = expected
+        flow.next = max(flow.next, flow.acked)
+        flow.progress_ps = run.clock[NOW]
+        flow.n_retries = 0
+        if flow.acked == flow.n_packets and flow.state != FAILED:
+            flow.acked_ps = run.clock[NOW]
+    list_flow(run, number)
+
+
+@inner_kernel
+def reject(run: PacketRun, number: int, expected: int) -> None:
+    """Go back to the packet that the receiver misses.
+
+    Reference: tests/reference/packet.py, Engine.reject.
+    """
+    flow = run.flows[number]
+    if expected >= flow.acked and flow.next > expected:
+        flow.next = expected
+    acknowledge(run, number, expected)
+
+
+@inner_kernel
+def time_out(run: PacketRun, number: int) -> None:
+    """See whether a flow has made progress; send again from the first packet not acknowledged.
+
+    Reference: tests/reference/packet.py, Engine.time_out.
+    """
+    flow, rules, now = run.flows[number], run.rules[0], run.clock[NOW]
+    flow.has_timer = 0
+    if flow.acked == flow.top or flow.state == FAILED:
+        return
+    if flow.progress_ps + rules.timeout_ps <= now:
+        flow.n_timeouts += 1
+        flow.n_retries += 1
+        if flow.n_retries > rules.retry_count:
+            flow.state = FAILED
+            return
+        flow.next = flow.acked
+        flow.progress_ps = now
+    flow.has_timer = 1
+    push(run, rules.lane_timeout, now + rules.timeout_ps, number << KIND_BITS | TIMEOUT)
+    list_flow(run, number)
+
+
+@inner_kernel
+def wake(run: PacketRun, number: int) -> None:
+    """Let a paced flow stand at the end of its row again.
+
+    Reference: tests/reference/packet.py, Engine.wake.
+    """
+    flow = run.flows[number]
+    if flow.state == PACED and flow.next_ps <= run.clock[NOW]:
+        flow.state = UNLISTED
+        list_flow(run, number)

@@ -1,0 +1,281 @@
+"""Records and arrays of the packet engine; each field with type, shape and unit.
+
+A *port* is the sending end of a channel, so ports and channels have the same numbers. A port has
+one queue for each traffic class and a last one for PFC frames. An *input* is the buffer account of
+one channel and class at the switch that the channel leads to. A *lane* is a ring of events that
+leave in the order they came, because all were made with the same delay.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpufabric.kernels.structs import Floats, Ints, Longs, Records
+
+__all__ = [
+    "ASIDE",
+    "HELD",
+    "INPUT",
+    "LANE",
+    "LATER",
+    "PACKET",
+    "PACKET_COUNT",
+    "PORT",
+    "QUEUE",
+    "QUEUE_PAIR",
+    "RULES",
+    "SERIAL",
+    "SWITCH",
+    "PacketRun",
+]
+
+PACKET = np.dtype(
+    [
+        ("following", np.int32),  # next one in its queue or in the free list, -1 for the last
+        ("flow", np.int32),  # -1: a PFC frame
+        ("hop", np.int32),  # entry of `routes`: the channel that it is on or waits for
+        ("channel", np.int32),  # channel that it came on, -1 at its first; its own for PFC frames
+        ("number", np.int32),  # of the packet in its message; ACK: next one expected; PFC: see port
+        ("n_bytes", np.int32),  # what it takes of a buffer [byte]
+        ("length", np.int16),  # its size class: column of `serial`
+        ("kind", np.int8),  # DATA, ACK, NAK, CNP, PFC; -1: free
+        ("traffic", np.int8),  # traffic class
+        ("marked", np.int8),  # 1: ECN "congestion experienced", or the echo of it in an ACK
+        ("is_repeat", np.int8),  # 1: sent before
+    ],
+    align=True,
+)
+
+# One cache line: what every packet touches.
+PORT = np.dtype(
+    [
+        ("sending", np.int32),  # packet on its way out, -1 when idle
+        ("head", np.int32),  # switch at the far end, -1: a NIC
+        ("queued", np.int16),  # bit c: queue c has packets
+        ("ready", np.int16),  # bit c: flows of class c may send here (ports of NICs)
+        ("paused", np.int16),  # bit c: class c is paused by the far end
+        ("last", np.int16),  # class that round robin served last
+        ("reverse", np.int32),  # channel that comes back
+        ("speed", np.int32),  # first entry of `serial` for its speed
+        ("kmin", np.int32),  # ECN: no mark at this depth or less [byte]
+        ("headroom", np.int32),  # of each lossless class of the channel's input [byte]
+        ("lane", np.int16),  # lane of arrivals at the far end, -1: no lane of its own
+        ("lane_pfc", np.int16),  # the same for PFC frames
+        ("alpha_log2", np.int32),  # dynamic threshold of the channel's input: free pool * 2**this
+        ("delay_ps", np.int64),  # from the end of sending to the far end's decision [ps]
+        ("n_packets", np.int64),  # sent
+        ("wire_bytes", np.int64),  # sent, with preamble and gap [byte]
+    ],
+    align=True,
+)
+
+# What few packets touch.
+ASIDE = np.dtype(
+    [
+        ("kmax", np.int32),  # ECN: always a mark above this depth [byte]
+        ("n_marked", np.int32),
+        ("pmax", np.float64),  # ECN: probability of a mark at kmax
+        ("delay_pfc_ps", np.int64),  # from the end of sending a PFC frame to its effect [ps]
+    ],
+    align=True,
+)
+
+QUEUE = np.dtype(
+    [
+        ("first", np.int32),  # packet, -1 when empty
+        ("last", np.int32),
+        ("n_bytes", np.int32),  # [byte]
+        ("most_bytes", np.int32),  # largest so far [byte]
+        ("first_flow", np.int32),  # flow that may send next, -1 without
+        ("last_flow", np.int32),
+        ("room", np.int64),  # unused; two queues a cache line
+    ],
+    align=True,
+)
+
+INPUT = np.dtype(
+    [
+        ("used", np.int32),  # in reserve and shared pool [byte]
+        ("headroom_used", np.int32),  # [byte]
+        ("is_pausing", np.int32),  # 1: XOFF sent, XON not yet
+        ("n_dropped", np.int32),
+    ],
+    align=True,
+)
+
+HELD = np.dtype(
+    [
+        ("since_ps", np.int64),  # XOFF took effect [ps]
+        ("held_ps", np.int64),  # time paused, without a pause that still holds [ps]
+        ("n_pauses", np.int64),
+    ],
+    align=True,
+)
+
+SWITCH = np.dtype(
+    [
+        ("pool", np.int64),  # buffer without reserves and headrooms [byte]
+        ("shared", np.int64),  # of the pool in use [byte]
+        ("most_shared", np.int64),  # largest so far [byte]
+    ],
+    align=True,
+)
+
+QUEUE_PAIR = np.dtype(
+    [
+        ("first_hop", np.int32),  # entry of `routes` of its first channel
+        ("first_back", np.int32),  # the same for what comes back
+        ("n_packets", np.int32),
+        ("acked", np.int32),  # packets known to have arrived
+        ("next", np.int32),  # packet to send next
+        ("top", np.int32),  # packets sent at least once
+        ("expected", np.int32),  # receiver: packets that have arrived in order
+        ("following", np.int32),  # next flow that may send, -1 for the last
+        ("state", np.int32),  # UNLISTED, LISTED, PACED, FAILED
+        ("traffic", np.int32),  # traffic class of its packets
+        ("size_first", np.int32),  # size classes of its first, middle and last packet
+        ("size_middle", np.int32),
+        ("size_last", np.int32),
+        ("window", np.int32),  # most bytes under way, 0: no limit [byte]
+        ("is_nak_sent", np.int32),  # receiver: 1 since a NAK until the missing packet comes
+        ("has_timer", np.int32),  # 1: a retry time-out is pending
+        ("n_retries", np.int32),  # time-outs since the last progress
+        ("is_slowed", np.int32),  # DCQCN: 1 since the first CNP
+        ("alpha_cnp", np.int32),  # DCQCN: 1: CNP since alpha was last renewed
+        ("rate_cnp", np.int32),  # DCQCN: 1: CNP since the rate was last checked
+        ("time_stage", np.int32),  # DCQCN: increases by the timer since the last decrease
+        ("byte_stage", np.int32),  # DCQCN: increases by the byte counter
+        ("n_cnps", np.int32),
+        ("n_repeats", np.int32),  # packets sent again
+        ("n_timeouts", np.int32),
+        ("n_out_of_order", np.int32),  # receiver: packets after a missing one
+        ("sent_bytes", np.int64),  # DCQCN: since the byte counter was last reset [byte]
+        ("next_ps", np.int64),  # pacing: earliest next packet [ps]
+        ("progress_ps", np.int64),  # last progress [ps]
+        ("increase_ps", np.int64),  # DCQCN: next increase by the timer [ps]
+        ("last_cnp_ps", np.int64),  # receiver: last CNP sent [ps]
+        ("delivered_ps", np.int64),  # last byte at the receiver [ps], -1 before
+        ("acked_ps", np.int64),  # last ACK at the sender [ps], -1 before
+        ("line_gbps", np.float64),  # speed of its NIC [Gb/s]
+        ("rate_gbps", np.float64),
+        ("target_gbps", np.float64),  # DCQCN
+        ("alpha", np.float64),  # DCQCN
+    ],
+    align=True,
+)
+
+SERIAL = np.dtype(
+    [
+        ("time_ps", np.int64),  # to send a packet of one size class at one speed [ps]
+        ("lane", np.int32),  # lane of its end, -1: no lane of its own
+        ("n_bytes", np.int32),  # in buffers [byte]
+        ("wire_bytes", np.int32),  # with preamble and gap [byte]
+    ],
+    align=True,
+)
+
+LANE = np.dtype(
+    [
+        ("offset", np.int64),  # first entry in `events`
+        ("mask", np.int64),  # room - 1, the room a power of two
+        ("first", np.int64),  # events taken so far
+        ("end", np.int64),  # events added so far
+    ],
+    align=True,
+)
+
+LATER = np.dtype(
+    [
+        ("time_ps", np.int64),  # [ps]
+        ("order", np.int64),  # of making
+        ("code", np.int64),
+    ],
+    align=True,
+)
+
+PACKET_COUNT = np.dtype(
+    [
+        ("sent", np.int64),
+        ("received", np.int64),
+        ("dropped", np.int64),
+        ("hops", np.int64),  # channels crossed
+        ("sent_bytes", np.int64),  # in buffers [byte]
+        ("received_bytes", np.int64),
+        ("dropped_bytes", np.int64),
+    ],
+    align=True,
+)
+
+RULES = np.dtype(
+    [
+        ("n_classes", np.int64),
+        ("strict", np.int64),  # bit c: class c goes before those without
+        ("counted", np.int64),  # bit c: class c takes buffer from the pool, and may be dropped
+        ("lossless", np.int64),  # bit c: class c has headroom and PFC
+        ("ecn", np.int64),  # bit c: class c may be marked
+        ("ack_class", np.int64),
+        ("cnp_class", np.int64),
+        ("reserve", np.int64),  # of each input and counted class [byte]
+        ("xoff", np.int64),  # static threshold, 0: dynamic [byte]
+        ("xon_offset", np.int64),  # XON this far below the threshold [byte]
+        ("tail", np.int64),  # most bytes in a lossy queue, 0: no limit [byte]
+        ("tick_ps", np.int64),  # times are cut to whole ones [ps]
+        ("mtu", np.int64),  # payload of a full packet [byte]
+        ("ack_every", np.int64),  # packets
+        ("acks_duplicates", np.int64),  # 1: a packet that came before is acknowledged again
+        ("window_follows_rate", np.int64),  # 1
+        ("timeout_ps", np.int64),  # 0: none [ps]
+        ("retry_count", np.int64),
+        ("has_dcqcn", np.int64),
+        ("cnp_in_ack", np.int64),  # 1: the ACK of a marked packet is the CNP
+        ("cnp_gap_ps", np.int64),  # between two CNPs of one flow [ps]
+        ("alpha_ps", np.int64),  # DCQCN: between renewals of alpha [ps]
+        ("decrease_ps", np.int64),  # DCQCN: between checks of the rate [ps]
+        ("check_later_ps", np.int64),  # DCQCN: the first check is this much later [ps]
+        ("increase_ps", np.int64),  # DCQCN: between increases [ps]
+        ("byte_reset", np.int64),  # DCQCN: bytes between increases, 0: none [byte]
+        ("threshold", np.int64),  # DCQCN: increases of fast recovery
+        ("clamps_target", np.int64),  # DCQCN: 1: each decrease sets the target
+        ("shortens_waits", np.int64),  # DCQCN: 1: a raise shortens the wait for the next packet
+        ("g", np.float64),  # DCQCN
+        ("initial_alpha", np.float64),  # DCQCN
+        ("ai_gbps", np.float64),  # DCQCN: additive increase [Gb/s]
+        ("hai_gbps", np.float64),  # DCQCN: hyper increase [Gb/s]
+        ("min_gbps", np.float64),  # DCQCN: smallest rate [Gb/s]
+        ("min_factor", np.float64),  # DCQCN: least part that a decrease leaves
+        ("first_gbps", np.float64),  # DCQCN: rate after the first CNP, 0: as it is [Gb/s]
+        ("lane_alpha", np.int64),
+        ("lane_decrease", np.int64),
+        ("lane_increase", np.int64),
+        ("lane_timeout", np.int64),
+    ],
+    align=True,
+)
+
+
+class PacketRun(NamedTuple):
+    """A whole run of the packet engine: what is asked for and what is known so far."""
+
+    packets: Records  # PACKET[room]
+    ports: Records  # PORT[n_channels]
+    aside: Records  # ASIDE[n_channels]
+    queues: Records  # QUEUE[n_channels * (n_classes + 1)]: those of a port together
+    inputs: Records  # INPUT[n_channels * (n_classes + 1)]
+    held: Records  # HELD[n_channels * (n_classes + 1)]
+    switches: Records  # SWITCH[n_switches]
+    flows: Records  # QUEUE_PAIR[n_flows]
+    routes: Ints  # int32[n_entries]: channels, row by row
+    serial: Records  # SERIAL[n_speeds * n_sizes]
+    lanes: Records  # LANE[n_lanes]
+    due: Longs  # int64[16 or 32]: time [ps] * 32 + lane of each lane's first event; heap last
+    events: Longs  # int64[2 * room]: time [ps] and code
+    later: Records  # LATER[room + 1]: a heap of all other events, from place 1
+    rules: Records  # RULES[1]
+    counts: Records  # PACKET_COUNT[5]: by kind of packet
+    clock: Longs  # int64[…]: see the names in packet_events.py
+    random: NDArray[np.uint64]  # uint64[1]: state of the generator, or place in `given`
+    given: Floats  # float64[n]: random numbers in place of the generator's; none: the generator
+    trace: Longs  # int64[room, 5]: events as they happened; no rows: no trace

@@ -1,0 +1,1 @@
+"""From a Fabric to paths: channels, shortest paths, forwarding tables, deadlock check."""

@@ -1,0 +1,1 @@
+"""What a fabric delivers: flows with fair rates, in time."""

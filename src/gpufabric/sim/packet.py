@@ -1,0 +1,288 @@
+"""Messages packet by packet: finish times, drops, pauses, ECN marks, CNPs and what was sent again.
+
+The packet model of docs/models/packet.md. This module speaks picoseconds and bytes;
+kernels/packet.py does the work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpufabric.core.errors import Fault, InputError
+from gpufabric.core.text import _
+from gpufabric.kernels.packet import NEEDS_ROOM, run_packets
+from gpufabric.kernels.packet_events import N_EVENTS, N_TRACED, NEVER, NOW
+from gpufabric.kernels.packet_rate import FAILED
+from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.sim.packet_checks import check_packets
+from gpufabric.sim.packet_config import PacketConfig
+from gpufabric.sim.packet_problem import PacketProblem, Wires
+from gpufabric.sim.packet_setup import new_packet_run, with_more_room
+
+__all__ = [
+    "KINDS",
+    "FlowOutcome",
+    "Ledger",
+    "PacketConfig",
+    "PacketProblem",
+    "PacketResult",
+    "PortOutcome",
+    "Wires",
+    "simulate_packets",
+]
+
+Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
+
+KINDS = ("data", "ack", "nak", "cnp", "pfc")
+
+
+@dataclass(frozen=True)
+class FlowOutcome:
+    """What became of each flow.
+
+    Parameters
+    ----------
+    delivered_ps
+        int64[n_flows]: last byte at the receiver [ps]; -1 if it has not come.
+    acked_ps
+        int64[n_flows]: its ACK at the sender [ps]; -1 if it has not come.
+    fct_ps
+        int64[n_flows]: from start to last byte at the receiver [ps]; -1 if it has not come.
+    has_failed
+        bool[n_flows]: the retry count was used up: the queue pair is in error.
+    acked_packets
+        int64[n_flows]: packets that the sender knows to have arrived.
+    repeats, timeouts, cnps, out_of_order
+        int64[n_flows]: packets sent again; retry time-outs; CNPs taken in; packets thrown away
+        because one before them was missing.
+    rate_gbps
+        float64[n_flows]: allowed by rate control at the end [Gb/s].
+    """
+
+    delivered_ps: Longs
+    acked_ps: Longs
+    fct_ps: Longs
+    has_failed: NDArray[np.bool_]
+    acked_packets: Longs
+    repeats: Longs
+    timeouts: Longs
+    cnps: Longs
+    out_of_order: Longs
+    rate_gbps: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PortOutcome:
+    """What became of each channel; arrays of two dimensions have a column for each class.
+
+    Parameters
+    ----------
+    packets, wire_bytes
+        int64[n_channels]: sent, PFC frames too [byte, with preamble and gap].
+    marked
+        int64[n_channels]: packets marked by ECN.
+    most_queued_bytes
+        int64[n_channels, n_classes]: deepest queue [byte].
+    pauses, paused_ps
+        int64[n_channels, n_classes]: XOFF that took effect at the sending port, and for how long
+        in all [ps].
+    dropped
+        int64[n_channels, n_classes]: packets that came by the channel and found no room.
+    """
+
+    packets: Longs
+    wire_bytes: Longs
+    marked: Longs
+    most_queued_bytes: Longs
+    pauses: Longs
+    paused_ps: Longs
+    dropped: Longs
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Packets by kind (``KINDS``): what was sent is received, dropped or in flight.
+
+    `in_flight` is counted from the packets that exist, not from the other three.
+    """
+
+    sent: Longs
+    received: Longs
+    dropped: Longs
+    sent_bytes: Longs
+    received_bytes: Longs
+    dropped_bytes: Longs
+    in_flight: Longs
+    in_flight_bytes: Longs
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether sent = received + dropped + in flight, in packets and in bytes."""
+        packets = self.received + self.dropped + self.in_flight
+        n_bytes = self.received_bytes + self.dropped_bytes + self.in_flight_bytes
+        return bool((packets == self.sent).all() and (n_bytes == self.sent_bytes).all())
+
+
+@dataclass(frozen=True)
+class PacketResult:
+    """How a run went.
+
+    Parameters
+    ----------
+    flows, ports, ledger
+        By flow, by channel, by kind of packet.
+    drops
+        Packets dropped by reason: ``headroom`` (a lossless class), ``buffer`` (a lossy one).
+    most_shared_bytes
+        int64[n_switches]: most of the shared pool in use [byte].
+    hops
+        int64[5]: channels crossed, by kind of packet.
+    end_ps
+        Last event [ps].
+    n_events
+        Events in all.
+    trace
+        int64[rows, 5]: the first events: time, kind, number, flow, packet.
+    """
+
+    flows: FlowOutcome
+    ports: PortOutcome
+    ledger: Ledger
+    drops: dict[str, int]
+    most_shared_bytes: Longs
+    hops: Longs
+    end_ps: int
+    n_events: int
+    trace: Longs
+
+
+def simulate_packets(
+    problem: PacketProblem,
+    config: PacketConfig | None = None,
+    *,
+    until_ps: int | None = None,
+    trace_rows: int = 0,
+) -> PacketResult:
+    """Run messages packet by packet; times in picoseconds.
+
+    Parameters
+    ----------
+    problem
+        Channels, paths and messages.
+    config
+        Hosts and switches; RoCE v2 without rate control where None.
+    until_ps
+        End of the run [ps]; until nothing more happens where None.
+    trace_rows
+        Events to note, the first ones.
+
+    Raises
+    ------
+    InputError
+        If an array or parameter is wrong; all faults are told.
+
+    Examples
+    --------
+    One packet of 1,000 B over a cable of 1 us between two NICs at 100 Gb/s: 1,098 B on the wire
+    take 87,840 ps:
+
+    >>> from gpufabric.sim.flow_problem import Paths
+    >>> wires = Wires(
+    ...     gbps=np.array([100.0, 100.0]),
+    ...     delay_ps=np.array([1_000_000, 1_000_000]),
+    ...     tail=np.array([-1, -1]),
+    ...     head=np.array([-1, -1]),
+    ...     reverse=np.array([1, 0]),
+    ... )
+    >>> problem = PacketProblem(
+    ...     wires, Paths.from_lists([[0]]), Paths.from_lists([[1]]), np.array([1000])
+    ... )
+    >>> simulate_packets(problem).flows.fct_ps.tolist()
+    [1087840]
+    """
+    if config is None:
+        config = PacketConfig()
+    checked = check_packets(problem, config)
+    if until_ps is not None and not 0 <= until_ps < NEVER:
+        what = _("the value is {value}.").format(value=until_ps)
+        raise InputError(Fault("until_ps", what, _("0 or more")))
+    run = new_packet_run(checked, config, trace_rows)
+    stop_ps = NEVER - 1 if until_ps is None else until_ps
+    while run_packets(run, stop_ps) == NEEDS_ROOM:
+        run = with_more_room(run)
+    return PacketResult(
+        flows=_flows(run, checked.start_ps),
+        ports=_ports(run),
+        ledger=_ledger(run),
+        drops=_drops(run),
+        most_shared_bytes=run.switches["most_shared"].copy(),
+        hops=run.counts["hops"].copy(),
+        end_ps=int(run.clock[NOW]),
+        n_events=int(run.clock[N_EVENTS]),
+        trace=run.trace[: run.clock[N_TRACED]],
+    )
+
+
+def _flows(run: PacketRun, start_ps: Longs) -> FlowOutcome:
+    flows = run.flows
+    delivered_ps = flows["delivered_ps"].copy()
+    return FlowOutcome(
+        delivered_ps=delivered_ps,
+        acked_ps=flows["acked_ps"].copy(),
+        fct_ps=np.where(delivered_ps >= 0, delivered_ps - start_ps, -1),
+        has_failed=flows["state"] == FAILED,
+        acked_packets=flows["acked"].astype(np.int64),
+        repeats=flows["n_repeats"].astype(np.int64),
+        timeouts=flows["n_timeouts"].astype(np.int64),
+        cnps=flows["n_cnps"].astype(np.int64),
+        out_of_order=flows["n_out_of_order"].astype(np.int64),
+        rate_gbps=flows["rate_gbps"].copy(),
+    )
+
+
+def _ports(run: PacketRun) -> PortOutcome:
+    n_classes = int(run.rules["n_classes"][0])
+    shape = (run.ports.size, n_classes + 1)
+    bits = run.ports["paused"][:, None] >> np.arange(n_classes) & 1
+    held = run.held["held_ps"].reshape(shape)[:, :n_classes]
+    since = run.held["since_ps"].reshape(shape)[:, :n_classes]
+    return PortOutcome(
+        packets=run.ports["n_packets"].copy(),
+        wire_bytes=run.ports["wire_bytes"].copy(),
+        marked=run.aside["n_marked"].astype(np.int64),
+        most_queued_bytes=_by_class(run.queues["most_bytes"], shape),
+        pauses=_by_class(run.held["n_pauses"], shape),
+        paused_ps=held + np.where(bits, run.clock[NOW] - since, 0),
+        dropped=_by_class(run.inputs["n_dropped"], shape),
+    )
+
+
+def _by_class(values: NDArray[np.integer], shape: tuple[int, int]) -> Longs:
+    return values.reshape(shape)[:, :-1].astype(np.int64)
+
+
+def _drops(run: PacketRun) -> dict[str, int]:
+    n_classes = int(run.rules["n_classes"][0])
+    each = run.inputs["n_dropped"].reshape(-1, n_classes + 1)[:, :n_classes].sum(axis=0)
+    is_lossless = (int(run.rules["lossless"][0]) >> np.arange(n_classes) & 1).astype(np.bool_)
+    return {"headroom": int(each[is_lossless].sum()), "buffer": int(each[~is_lossless].sum())}
+
+
+def _ledger(run: PacketRun) -> Ledger:
+    counts, packets = run.counts, run.packets
+    live = packets[packets["kind"] >= 0]
+    n_bytes = np.bincount(live["kind"], live["n_bytes"], minlength=5)
+    return Ledger(
+        sent=counts["sent"].copy(),
+        received=counts["received"].copy(),
+        dropped=counts["dropped"].copy(),
+        sent_bytes=counts["sent_bytes"].copy(),
+        received_bytes=counts["received_bytes"].copy(),
+        dropped_bytes=counts["dropped_bytes"].copy(),
+        in_flight=np.bincount(live["kind"], minlength=5),
+        in_flight_bytes=n_bytes.astype(np.int64),
+    )

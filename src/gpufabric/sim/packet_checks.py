@@ -1,0 +1,226 @@
+"""A packet problem checked: every array, every path, every parameter that can be wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpufabric.core.text import _
+from gpufabric.sim.array_checks import ArrayChecks
+from gpufabric.sim.flow_problem import Paths
+from gpufabric.sim.packet_config import ClassKind, PacketConfig
+from gpufabric.sim.packet_problem import PacketProblem, Wires
+
+__all__ = ["CheckedPackets", "check_packets"]
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+MOST = 2**31 - 1  # indices and buffers are int32
+MOST_CLASSES = 8
+MOST_PS = 2**60  # 13 days
+
+
+@dataclass(frozen=True)
+class CheckedPackets:
+    """A packet problem without a None, in the kernels' types."""
+
+    wires: Wires
+    paths: Paths
+    back: Paths
+    size_bytes: Longs  # int64[n_flows] [byte]
+    path: Ints  # int32[n_flows]
+    start_ps: Longs  # int64[n_flows] [ps]
+
+    @property
+    def n_flows(self) -> int:
+        """Number of flows."""
+        return int(self.size_bytes.size)
+
+
+def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPackets:
+    """Return the problem complete and in the kernels' types.
+
+    Raises
+    ------
+    InputError
+        With all faults found.
+    """
+    checks = ArrayChecks()
+    wires = _check_wires(checks, problem.wires)
+    n_flows = problem.n_flows
+    _check_config(checks, config)
+    paths = _check_rows(checks, "paths", problem.paths, wires.n_channels)
+    back = _check_rows(checks, "back", problem.back, wires.n_channels)
+    if paths.n_paths != back.n_paths:
+        what = _("{n} rows.").format(n=back.n_paths)
+        checks.fault("back", what, _("{n} rows, as in paths").format(n=paths.n_paths))
+    path = np.arange(n_flows, dtype=np.int32) if problem.path is None else problem.path
+    start_ps = np.zeros(n_flows, np.int64) if problem.start_ps is None else problem.start_ps
+    checked = CheckedPackets(
+        wires,
+        paths,
+        back,
+        _longs(checks, "size_bytes", problem.size_bytes, n_flows, MOST * 256),
+        checks.ints("path", path, n_flows, 0, paths.n_paths),
+        _longs(checks, "start_ps", start_ps, n_flows, MOST_PS),
+    )
+    if not checks.faults:
+        _check_ends(checks, wires, paths, back)
+        _check_length(checks, checked, config)
+    checks.raise_all()
+    return checked
+
+
+def _longs(checks: ArrayChecks, where: str, values: Longs, size: int, most: int) -> Longs:
+    array = np.ascontiguousarray(values)
+    if array.dtype.kind not in "iu":
+        what = _("the values are of type {dtype}.").format(dtype=array.dtype)
+        checks.fault(where, what, _("whole numbers"))
+        return np.zeros(size, np.int64)
+    if array.shape != (size,):
+        what = _("it has {n} values.").format(n=array.size)
+        checks.fault(where, what, _("{n} values").format(n=size))
+        return np.zeros(size, np.int64)
+    wrong = (array < 0) | (array > most)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        what = _("the value is {value}.").format(value=array[at])
+        checks.fault(f"{where}[{at}]", what, _("{least} to {most}").format(least=0, most=most))
+    return array.astype(np.int64)
+
+
+def _check_wires(checks: ArrayChecks, wires: Wires) -> Wires:
+    n = wires.n_channels
+    gbps = checks.floats(
+        "wires.gbps", wires.gbps, n, lambda v: (v > 0) & (v < np.inf), _("above 0, finite")
+    )
+    checked = Wires(
+        gbps,
+        _longs(checks, "wires.delay_ps", wires.delay_ps, n, MOST_PS),
+        checks.ints("wires.tail", wires.tail, n, -1, MOST),
+        checks.ints("wires.head", wires.head, n, -1, MOST),
+        checks.ints("wires.reverse", wires.reverse, n, 0, n),
+    )
+    if checks.faults:
+        return checked
+    there = checked.reverse
+    wrong = (
+        (there[there] != np.arange(n))
+        | (checked.tail[there] != checked.head)
+        | (checked.head[there] != checked.tail)
+    )
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        what = _("channel {channel} is not its way back.").format(channel=there[at])
+        checks.fault(f"wires.reverse[{at}]", what, _("the other direction of the same link"))
+    return checked
+
+
+def _check_rows(checks: ArrayChecks, where: str, paths: Paths, n_channels: int) -> Paths:
+    channel = checks.ints(f"{where}.channel", paths.channel, None, 0, n_channels)
+    first = checks.csr(f"{where}.first", paths.first, channel.size, None)
+    if paths.fraction is not None and (np.asarray(paths.fraction) != 1.0).any():
+        checks.fault(f"{where}.fraction", _("a flow is split."), _("one path a flow"))
+    return Paths(first, channel)
+
+
+def _check_ends(checks: ArrayChecks, wires: Wires, paths: Paths, back: Paths) -> None:
+    """Note rows that do not lead from NIC to NIC, or do not come back."""
+    for where, rows in (("paths", paths), ("back", back)):
+        wrong = _broken_rows(wires, rows)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            channels = rows.channel[rows.first[row] : rows.first[row + 1]]
+            what = _("the channels {row} do not lead from a NIC to a NIC.").format(
+                row=channels.tolist()
+            )
+            checks.fault(f"{where}[{row}]", what)
+    if checks.faults:
+        return
+    goes, comes = paths.channel[paths.first[:-1]], back.channel[back.first[1:] - 1]
+    at_far, from_far = paths.channel[paths.first[1:] - 1], back.channel[back.first[:-1]]
+    wrong = (wires.reverse[goes] != comes) | (wires.reverse[at_far] != from_far)
+    if wrong.any():
+        what = _("it does not lead back to where row {row} of paths begins.")
+        at = int(np.argmax(wrong))
+        checks.fault(f"back[{at}]", what.format(row=at))
+
+
+def _broken_rows(wires: Wires, rows: Paths) -> NDArray[np.bool_]:
+    """Tell which rows do not lead from a NIC over switches to a NIC, one channel after another."""
+    first, end = rows.first[:-1], rows.first[1:]
+    broken: NDArray[np.bool_] = first == end
+    if rows.channel.size == 0:
+        return broken
+    tails, heads = wires.tail[rows.channel], wires.head[rows.channel]
+    apart = np.zeros(rows.channel.size, np.bool_)
+    apart[:-1] = (heads[:-1] != tails[1:]) | (heads[:-1] < 0)
+    apart[end[~broken] - 1] = False
+    total = np.concatenate([[0], np.cumsum(apart)])
+    inside = total[end] - total[first] > 0
+    broken |= inside
+    whole = ~broken
+    broken[whole] = (tails[first[whole]] != -1) | (heads[end[whole] - 1] != -1)
+    return broken
+
+
+def _check_length(checks: ArrayChecks, checked: CheckedPackets, config: PacketConfig) -> None:
+    mtu = config.transport.mtu_bytes
+    if checked.n_flows and int(checked.size_bytes.max()) // mtu >= MOST // 16:
+        at = int(np.argmax(checked.size_bytes))
+        what = _("{n} packets are too many.").format(n=int(checked.size_bytes[at]) // mtu)
+        checks.fault(f"size_bytes[{at}]", what, _("at most {most}").format(most=MOST // 16))
+
+
+def _check_config(checks: ArrayChecks, config: PacketConfig) -> None:
+    n_classes = len(config.classes)
+    if not 1 <= n_classes <= MOST_CLASSES:
+        what = _("{n} classes.").format(n=n_classes)
+        checks.fault("classes", what, _("{least} to {most}").format(least=1, most=MOST_CLASSES))
+    for name in ("data_class", "ack_class", "cnp_class"):
+        _within(checks, name, getattr(config, name), 0, n_classes - 1)
+    _within(checks, "transport.mtu_bytes", config.transport.mtu_bytes, 1, 65_536)
+    _within(checks, "transport.ack_every", config.transport.ack_every, 1, MOST)
+    _within(checks, "transport.window_bytes", config.transport.window_bytes, 0, MOST)
+    _within(checks, "transport.timeout_us", config.transport.timeout_us, 0, 1e9)
+    _within(checks, "transport.retry_count", config.transport.retry_count, 0, 1000)
+    _within(checks, "buffer.total_bytes", config.buffer.total_bytes, 0, MOST)
+    for name in ("reserve_bytes", "xoff_bytes", "xon_offset_bytes", "tail_bytes"):
+        _within(checks, f"buffer.{name}", getattr(config.buffer, name), 0, MOST)
+    _within(checks, "buffer.alpha_log2", config.buffer.alpha_log2, -16, 16)
+    _within(checks, "tick_ps", config.tick_ps, 1, 10**6)
+    _within(checks, "forwarding_ns", config.forwarding_ns, 0, 1e9)
+    _within(checks, "pause_reaction_ns", config.pause_reaction_ns, 0, 1e9)
+    _within(checks, "seed", config.seed, 1, 2**63 - 1)
+    if any(not 0 <= one < 1 for one in config.draws):
+        checks.fault("draws", _("a number is not from 0 to below 1."))
+    _check_control(checks, config)
+
+
+def _check_control(checks: ArrayChecks, config: PacketConfig) -> None:
+    if config.ecn is not None:
+        _within(checks, "ecn.pmax", config.ecn.pmax, 0, 1)
+        _within(checks, "ecn.kmin_bytes", config.ecn.kmin_bytes, 0, MOST / 100)
+        _within(checks, "ecn.kmax_bytes", config.ecn.kmax_bytes, 0, MOST / 100)
+    dcqcn = config.dcqcn
+    if dcqcn is not None:
+        for name in ("dce_tcp_rtt_us", "rate_reduce_monitor_period_us", "rpg_time_reset_us"):
+            _within(checks, f"dcqcn.{name}", getattr(dcqcn, name), 1e-3, 1e9)
+        _within(checks, "dcqcn.rpg_min_rate_gbps", dcqcn.rpg_min_rate_gbps, 1e-6, 1e6)
+        _within(checks, "dcqcn.dce_tcp_g", dcqcn.dce_tcp_g, 0, 1)
+        _within(checks, "dcqcn.initial_alpha_value", dcqcn.initial_alpha_value, 0, 1)
+        _within(checks, "dcqcn.rpg_byte_reset", dcqcn.rpg_byte_reset, 0, 2**40)
+    if any(one.kind is ClassKind.LOSSLESS for one in config.classes):
+        return
+    if config.buffer.headroom_bytes:
+        what = _("headroom without a lossless class.")
+        checks.fault("buffer.headroom_bytes", what, _("0 or a lossless class"))
+
+
+def _within(checks: ArrayChecks, where: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        what = _("the value is {value}.").format(value=value)
+        checks.fault(where, what, _("{least} to {most}").format(least=least, most=most))

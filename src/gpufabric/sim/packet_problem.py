@@ -1,0 +1,80 @@
+"""What the packet engine is asked: ports and cables, paths, messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpufabric.sim.flow_problem import Paths
+
+__all__ = ["PacketProblem", "Wires"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Wires:
+    """The channels of a fabric, two for each link.
+
+    Parameters
+    ----------
+    gbps
+        float64[n_channels] [Gb/s].
+    delay_ps
+        int64[n_channels]: propagation [ps].
+    tail
+        int32[n_channels]: switch that each channel leaves; -1: a NIC.
+    head
+        int32[n_channels]: switch that each channel leads to; -1: a NIC.
+    reverse
+        int32[n_channels]: channel of the same link that comes back; PFC frames go there.
+    """
+
+    gbps: Floats
+    delay_ps: Longs
+    tail: Ints
+    head: Ints
+    reverse: Ints
+
+    @property
+    def n_channels(self) -> int:
+        """Number of channels."""
+        return int(np.size(self.gbps))
+
+
+@dataclass(frozen=True)
+class PacketProblem:
+    """RDMA WRITE messages over a fabric, each a queue pair of its own.
+
+    Parameters
+    ----------
+    wires
+        The channels.
+    paths
+        Rows of channels from the sender's NIC to the receiver's.
+    back
+        Rows of channels from the receiver's NIC to the sender's, for ACKs; row r answers row r of
+        `paths`.
+    size_bytes
+        int64[n_flows]: message [byte].
+    path
+        int32[n_flows]: row of each flow; flow f uses row f where None.
+    start_ps
+        int64[n_flows] [ps]; 0 where None.
+    """
+
+    wires: Wires
+    paths: Paths
+    back: Paths
+    size_bytes: Longs
+    path: Ints | None = None
+    start_ps: Longs | None = None
+
+    @property
+    def n_flows(self) -> int:
+        """Number of flows."""
+        return int(np.size(self.size_bytes))

@@ -1,0 +1,98 @@
+"""Named settings of the packet engine: what NICs and switches do, and what other simulators do.
+
+The second kind is for comparison alone. It takes over the short-cuts of the simulator it is named
+for, and its numbers say nothing about hardware.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpufabric.sim.packet_config import (
+    ClassKind,
+    Dcqcn,
+    Ecn,
+    Headers,
+    PacketConfig,
+    SwitchBuffer,
+    TrafficClass,
+    Transport,
+)
+
+__all__ = ["NS3_DCQCN", "NS3_DCQCN_PAPER", "like_ns3", "roce"]
+
+NS3_DCQCN = Dcqcn(
+    dce_tcp_g=0.00390625,
+    dce_tcp_rtt_us=1.0,
+    rate_reduce_monitor_period_us=4.0,
+    rpg_time_reset_us=300.0,
+    rpg_byte_reset=0,
+    rpg_threshold=1,
+    rpg_min_rate_gbps=1.0,
+    rpg_ai_rate_gbps=0.02,
+    rpg_hai_rate_gbps=0.2,
+    rpg_min_dec_fac=0.0,
+    min_time_between_cnps_us=0.0,
+    shortens_waits=False,
+    first_check_later_ns=1.0,
+)
+"""DCQCN as the run scripts of the ns-3 model set it at 100 Gb/s."""
+
+NS3_DCQCN_PAPER = replace(
+    NS3_DCQCN,
+    dce_tcp_rtt_us=50.0,
+    rate_reduce_monitor_period_us=50.0,
+    rpg_time_reset_us=55.0,
+)
+"""The same with the timers of the DCQCN paper."""
+
+
+def roce(*, with_dcqcn: bool = True) -> PacketConfig:
+    """Return RoCE v2 with PFC, ECN and, unless told otherwise, DCQCN, all at their defaults."""
+    return PacketConfig(dcqcn=Dcqcn() if with_dcqcn else None)
+
+
+def like_ns3(
+    payload_bytes: int = 4096, buffer_mib: int = 32, dcqcn: Dcqcn | None = None
+) -> PacketConfig:
+    """Return settings with the semantics of the public ns-3 RDMA model (2019), for comparison.
+
+    Times cut to 1 ns, 52 B of headers, ACKs that no buffer holds and no pause stops, CNPs in the
+    ACKs of marked packets, no retry time-out, headroom of three link delays, a free forwarding.
+    It holds for links of 100 Gb/s and 1 us.
+
+    Parameters
+    ----------
+    payload_bytes
+        Payload of a full packet [byte].
+    buffer_mib
+        Buffer of a switch [MiB].
+    dcqcn
+        ``NS3_DCQCN`` or ``NS3_DCQCN_PAPER``; without rate control and ECN where None.
+    """
+    return PacketConfig(
+        classes=(
+            TrafficClass(ClassKind.LOSSLESS, is_marked=True),
+            TrafficClass(ClassKind.UNCOUNTED, is_strict=True),
+        ),
+        ack_class=1,
+        cnp_class=1,
+        headers=Headers(
+            data_bytes=52, first_bytes=0, ack_bytes=60, cnp_bytes=60, pfc_bytes=43, gap_bytes=0
+        ),
+        buffer=SwitchBuffer(
+            total_bytes=buffer_mib * 2**20,
+            reserve_bytes=4096,
+            headroom_bytes=37_500,
+            alpha_log2=-3,
+            xon_offset_bytes=3072,
+        ),
+        ecn=None if dcqcn is None else Ecn(400_000, 1_600_000, 0.2),
+        dcqcn=dcqcn,
+        transport=Transport(
+            mtu_bytes=payload_bytes, acks_duplicates=False, cnp_in_ack=True, timeout_us=0.0
+        ),
+        forwarding_ns=0.0,
+        pause_reaction_ns=0.0,
+        tick_ps=1000,
+    )

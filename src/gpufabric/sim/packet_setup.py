@@ -1,0 +1,384 @@
+"""A checked packet problem turned into the arrays that the kernels run on, and more room later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpufabric.core.errors import Fault, InputError
+from gpufabric.core.text import _
+from gpufabric.kernels.packet_events import (
+    FREE,
+    FULL,
+    KIND_BITS,
+    LANE_BITS,
+    MOST_LANES,
+    N_CLOCK,
+    N_FREE,
+    N_LATER,
+    NEVER,
+    SPARE,
+    START,
+)
+from gpufabric.kernels.packet_structs import (
+    ASIDE,
+    HELD,
+    INPUT,
+    LANE,
+    LATER,
+    PACKET,
+    PACKET_COUNT,
+    PORT,
+    QUEUE,
+    QUEUE_PAIR,
+    RULES,
+    SERIAL,
+    SWITCH,
+    PacketRun,
+)
+from gpufabric.kernels.structs import Records, records
+from gpufabric.sim.packet_checks import CheckedPackets
+from gpufabric.sim.packet_config import ClassKind, PacketConfig
+
+__all__ = ["Sizes", "headroom_for", "new_packet_run", "with_more_room"]
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+FIRST_ROOM = 1024  # packets, and events of a lane, to begin with
+COMMON_SIZES = 3  # data sizes whose ends of sending have lanes
+COMMON_SPEEDS = 3  # speeds with most ports, likewise
+COMMON_DELAYS = 8  # delays whose arrivals have lanes
+CACHE_LINE = 64  # [byte]
+MOST_BITS = 2**64 - 1
+PS = 1_000_000  # in a microsecond
+
+
+def line_records(dtype: np.dtype[np.void], size: int) -> Records:
+    """Return records, all zero, that begin where a cache line does."""
+    raw = np.zeros(size * dtype.itemsize + CACHE_LINE, np.uint8)
+    skip = -raw.ctypes.data % CACHE_LINE
+    return raw[skip : skip + size * dtype.itemsize].view(dtype).view(np.recarray)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Size classes of packets, and those of each flow's first, middle and last packet."""
+
+    n_bytes: Longs  # int64[n_sizes]: in buffers [byte]
+    wire_bytes: Longs  # int64[n_sizes] [byte]
+    n_packets: Longs  # int64[n_flows]
+    of_flow: Ints  # int32[3, n_flows]
+    is_common: NDArray[np.bool_]  # bool[n_sizes]
+
+
+def sizes_of(checked: CheckedPackets, config: PacketConfig) -> Sizes:
+    """Return the sizes of all packets; PFC, ACK and CNP come first.
+
+    The three data sizes with the most packets are common, of equals the largest; control sizes are.
+    """
+    headers, mtu = config.headers, config.transport.mtu_bytes
+    n_packets = np.maximum(1, -(-checked.size_bytes // mtu))
+    left = checked.size_bytes - (n_packets - 1) * mtu
+    bare = np.stack([np.minimum(checked.size_bytes, mtu), np.full_like(left, mtu), left])
+    bare += headers.data_bytes
+    bare[0] += headers.first_bytes
+    count = np.stack([np.ones_like(left), np.maximum(n_packets - 2, 0), n_packets > 1])
+    values, kind = np.unique(bare, return_inverse=True)
+    weight = np.bincount(kind.ravel(), count.ravel(), minlength=values.size)
+    common = np.lexsort((-values, -weight))[:COMMON_SIZES]
+    control = [headers.pfc_bytes, headers.ack_bytes, headers.cnp_bytes]
+    is_common = np.zeros(3 + values.size, np.bool_)
+    is_common[:3] = True
+    is_common[3 + common] = True
+    n_bytes = np.concatenate([control, values])
+    return Sizes(
+        n_bytes,
+        n_bytes + headers.gap_bytes,
+        n_packets,
+        (kind.reshape(bare.shape) + 3).astype(np.int32),
+        is_common,
+    )
+
+
+def mixed(seed: int) -> int:
+    """Return a first state of the generator, not 0 and with about as many bits set as not.
+
+    Source: G. Steele et al., OOPSLA 2014 (SplitMix64).
+    """
+    state = (seed + 0x9E3779B97F4A7C15) & MOST_BITS
+    state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & MOST_BITS
+    state = (state ^ state >> 27) * 0x94D049BB133111EB & MOST_BITS
+    return (state ^ state >> 31) or 1
+
+
+def serial_ps(wire_bytes: Longs, gbps: float, tick_ps: int) -> Longs:
+    """Return the times to send packets of `wire_bytes` at `gbps` [ps], cut to whole ticks."""
+    return (wire_bytes * 8000 / gbps).astype(np.int64) // tick_ps * tick_ps
+
+
+def headroom_for(gbps: Floats, delay_ps: Longs, config: PacketConfig) -> Longs:
+    """Return int64[n_channels]: bytes that may still come after XOFF was decided [byte].
+
+    The PFC frame waits for a full packet, is sent, travels and takes effect; the far end then
+    finishes a full packet, which travels and is forwarded. Two packets are added for what does not
+    divide.
+    """
+    headers = config.headers
+    full = config.transport.mtu_bytes + headers.data_bytes + headers.first_bytes
+    wire = 2 * (full + headers.gap_bytes) + headers.pfc_bytes + headers.gap_bytes
+    wait_ps = 2 * delay_ps + int((config.pause_reaction_ns + config.forwarding_ns) * 1000)
+    return (np.ceil(wait_ps * gbps / 8000) + wire + 2 * full).astype(np.int64)
+
+
+def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: int) -> PacketRun:
+    """Return a run that has not begun."""
+    sizes = sizes_of(checked, config)
+    ports, aside, n_lanes = _ports(checked, config, 1)
+    serial, n_lanes, speed = _serial(checked, config, sizes, n_lanes)
+    ports["speed"] = speed * sizes.n_bytes.size
+    rules, n_lanes = _rules(config, n_lanes)
+    n_queues = checked.wires.n_channels * (len(config.classes) + 1)
+    queues = line_records(QUEUE, n_queues)
+    for name in ("first", "last", "first_flow", "last_flow"):
+        queues[name] = -1
+    lanes, due, events = _lanes(checked, n_lanes)
+    packets, clock = _packets()
+    return PacketRun(
+        packets=packets,
+        ports=ports,
+        aside=aside,
+        queues=queues,
+        inputs=records(INPUT, n_queues),
+        held=records(HELD, n_queues),
+        switches=_switches(checked, config, ports),
+        flows=_flows(checked, config, sizes),
+        routes=np.concatenate([checked.paths.channel, checked.back.channel]),
+        serial=serial,
+        lanes=lanes,
+        due=due,
+        events=events,
+        later=records(LATER, FIRST_ROOM),
+        rules=rules,
+        counts=records(PACKET_COUNT, 5),
+        clock=clock,
+        random=np.array([0 if config.draws else mixed(config.seed)], np.uint64),
+        given=np.array(config.draws, np.float64),
+        trace=np.zeros((trace_rows, 5), np.int64),
+    )
+
+
+def _serial(
+    checked: CheckedPackets, config: PacketConfig, sizes: Sizes, n_lanes: int
+) -> tuple[Records, int, Ints]:
+    """Times of sending by speed and size, how many lanes there are now, and each port's speed."""
+    speeds, speed, n_ports = np.unique(checked.wires.gbps, return_inverse=True, return_counts=True)
+    common = np.sort(np.argsort(-n_ports, kind="stable")[:COMMON_SPEEDS])
+    times = np.stack([serial_ps(sizes.wire_bytes, gbps, config.tick_ps) for gbps in speeds])
+    regular = np.ix_(common, sizes.is_common)
+    lane_of, lane = np.unique(times[regular], return_inverse=True)
+    serial = records(SERIAL, times.size)
+    serial["time_ps"] = times.ravel()
+    serial["lane"] = -1
+    table = serial["lane"].reshape(times.shape)
+    table[regular] = n_lanes + lane.reshape(common.size, -1)
+    serial["n_bytes"] = np.tile(sizes.n_bytes, speeds.size)
+    serial["wire_bytes"] = np.tile(sizes.wire_bytes, speeds.size)
+    return serial, n_lanes + lane_of.size, speed.astype(np.int32)
+
+
+def _ports(
+    checked: CheckedPackets, config: PacketConfig, n_lanes: int
+) -> tuple[Records, Records, int]:
+    wires, buffer = checked.wires, config.buffer
+    ports = line_records(PORT, wires.n_channels)
+    aside = records(ASIDE, wires.n_channels)
+    ports["sending"] = -1
+    ports["last"] = len(config.classes) - 1
+    ports["head"], ports["reverse"] = wires.head, wires.reverse
+    forwarding_ps = round(config.forwarding_ns * 1000)
+    delay = wires.delay_ps + np.where(wires.head >= 0, forwarding_ps, 0)
+    delay_pfc = wires.delay_ps + round(config.pause_reaction_ns * 1000)
+    ports["delay_ps"], aside["delay_pfc_ps"] = delay, delay_pfc
+    values, which, count = np.unique(
+        np.concatenate([delay, delay_pfc]), return_inverse=True, return_counts=True
+    )
+    common = np.sort(np.argsort(-count, kind="stable")[:COMMON_DELAYS])
+    lane = np.full(values.size, -1)
+    lane[common] = n_lanes + np.arange(common.size)
+    ports["lane"], ports["lane_pfc"] = lane[which.reshape(2, -1)]
+    if config.ecn is not None:
+        ports["kmin"] = config.ecn.kmin_bytes * wires.gbps / 100
+        aside["kmax"] = config.ecn.kmax_bytes * wires.gbps / 100
+        aside["pmax"] = config.ecn.pmax
+    ports["alpha_log2"] = buffer.alpha_log2
+    if buffer.alpha_gbps > 0:
+        doublings = np.floor(np.log2(np.maximum(1.0, wires.gbps / buffer.alpha_gbps)))
+        ports["alpha_log2"] += doublings.astype(np.int32)
+    headroom = headroom_for(wires.gbps, wires.delay_ps, config)
+    ports["headroom"] = headroom if buffer.headroom_bytes is None else buffer.headroom_bytes
+    return ports, aside, n_lanes + common.size
+
+
+def _rules(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
+    rules = records(RULES, 1)
+    classes, transport = config.classes, config.transport
+    of_rule = {
+        "strict": [one.is_strict for one in classes] + [True],
+        "counted": [one.kind is not ClassKind.UNCOUNTED for one in classes],
+        "lossless": [one.kind is ClassKind.LOSSLESS for one in classes],
+        "ecn": [one.is_marked and config.ecn is not None for one in classes],
+    }
+    for name, bits in of_rule.items():
+        rules[name] = sum(1 << at for at, is_set in enumerate(bits) if is_set)
+    rules["n_classes"] = len(classes)
+    rules["ack_class"], rules["cnp_class"] = config.ack_class, config.cnp_class
+    rules["reserve"], rules["xoff"] = config.buffer.reserve_bytes, config.buffer.xoff_bytes
+    rules["xon_offset"], rules["tail"] = config.buffer.xon_offset_bytes, config.buffer.tail_bytes
+    rules["tick_ps"] = config.tick_ps
+    rules["mtu"], rules["ack_every"] = transport.mtu_bytes, transport.ack_every
+    rules["acks_duplicates"] = transport.acks_duplicates
+    rules["window_follows_rate"] = transport.window_follows_rate
+    rules["timeout_ps"] = round(transport.timeout_us * PS)
+    rules["retry_count"] = transport.retry_count
+    rules["cnp_in_ack"] = transport.cnp_in_ack
+    for name in ("lane_alpha", "lane_decrease", "lane_increase", "lane_timeout"):
+        rules[name] = -1
+    if config.dcqcn is not None:
+        _dcqcn_rules(rules, config, n_lanes)
+        n_lanes += 3
+    if transport.timeout_us > 0:
+        rules["lane_timeout"] = n_lanes
+        n_lanes += 1
+    return rules, n_lanes
+
+
+def _dcqcn_rules(rules: Records, config: PacketConfig, n_lanes: int) -> None:
+    dcqcn = config.dcqcn
+    assert dcqcn is not None
+    rules["has_dcqcn"] = 1
+    rules["cnp_gap_ps"] = round(dcqcn.min_time_between_cnps_us * PS)
+    rules["alpha_ps"] = round(dcqcn.dce_tcp_rtt_us * PS)
+    rules["decrease_ps"] = round(dcqcn.rate_reduce_monitor_period_us * PS)
+    rules["shortens_waits"] = dcqcn.shortens_waits
+    rules["check_later_ps"] = round(dcqcn.first_check_later_ns * 1000)
+    rules["increase_ps"] = round(dcqcn.rpg_time_reset_us * PS)
+    rules["byte_reset"], rules["threshold"] = dcqcn.rpg_byte_reset, dcqcn.rpg_threshold
+    rules["clamps_target"] = dcqcn.clamp_tgt_rate
+    rules["g"], rules["initial_alpha"] = dcqcn.dce_tcp_g, dcqcn.initial_alpha_value
+    rules["ai_gbps"], rules["hai_gbps"] = dcqcn.rpg_ai_rate_gbps, dcqcn.rpg_hai_rate_gbps
+    rules["min_gbps"], rules["min_factor"] = dcqcn.rpg_min_rate_gbps, dcqcn.rpg_min_dec_fac
+    rules["first_gbps"] = dcqcn.rate_to_set_on_first_cnp_gbps
+    rules["lane_alpha"], rules["lane_decrease"] = n_lanes, n_lanes + 1
+    rules["lane_increase"] = n_lanes + 2
+
+
+def _lanes(checked: CheckedPackets, n_lanes: int) -> tuple[Records, Longs, Longs]:
+    """Rings with the starts of all flows in the first."""
+    n_flows = checked.n_flows
+    room = np.full(n_lanes, FIRST_ROOM, np.int64)
+    room[0] = 1 << int(n_flows + 2 * SPARE).bit_length()
+    lanes = records(LANE, n_lanes)
+    lanes["mask"] = room - 1
+    lanes["offset"] = np.cumsum(room) - room
+    lanes["end"][0] = n_flows
+    events = np.zeros(2 * room.sum(), np.int64)
+    order = np.argsort(checked.start_ps, kind="stable")
+    events[0 : 2 * n_flows : 2] = checked.start_ps[order]
+    events[1 : 2 * n_flows : 2] = order << KIND_BITS | START
+    due = np.full(MOST_LANES // 2 if n_lanes < MOST_LANES // 2 else MOST_LANES, NEVER, np.int64)
+    if n_flows:
+        due[0] = events[0] << LANE_BITS
+    return lanes, due, events
+
+
+def _packets() -> tuple[Records, Longs]:
+    packets = line_records(PACKET, FIRST_ROOM)
+    packets["following"] = np.arange(1, FIRST_ROOM + 1)
+    packets["kind"] = -1
+    clock = np.zeros(N_CLOCK, np.int64)
+    clock[FREE], clock[N_FREE] = 0, FIRST_ROOM
+    return packets, clock
+
+
+def _switches(checked: CheckedPackets, config: PacketConfig, ports: Records) -> Records:
+    """Pools: what reserves and headrooms leave of the buffer.
+
+    Raises
+    ------
+    InputError
+        If they leave nothing.
+    """
+    head = checked.wires.head
+    inward = head >= 0
+    n_switches = int(head.max(initial=-1)) + 1
+    n_counted = sum(one.kind is not ClassKind.UNCOUNTED for one in config.classes)
+    n_lossless = sum(one.kind is ClassKind.LOSSLESS for one in config.classes)
+    each = config.buffer.reserve_bytes * n_counted + ports["headroom"].astype(np.int64) * n_lossless
+    taken = np.bincount(head[inward], each[inward], minlength=n_switches).astype(np.int64)
+    switches = records(SWITCH, n_switches)
+    switches["pool"] = config.buffer.total_bytes - taken
+    if (switches["pool"] <= 0).any():
+        at = int(np.argmax(switches["pool"] <= 0))
+        what = _("reserves and headrooms of switch {switch} take {taken} bytes of {total}.").format(
+            switch=at, taken=taken[at], total=config.buffer.total_bytes
+        )
+        remedy = _("Take a larger buffer, shorter cables, or fewer lossless classes.")
+        raise InputError(Fault("buffer.total_bytes", what, remedy=remedy))
+    return switches
+
+
+def _flows(checked: CheckedPackets, config: PacketConfig, sizes: Sizes) -> Records:
+    flows = records(QUEUE_PAIR, checked.n_flows)
+    flows["first_hop"] = checked.paths.first[checked.path]
+    flows["first_back"] = checked.back.first[checked.path] + checked.paths.channel.size
+    flows["n_packets"] = sizes.n_packets
+    flows["following"] = -1
+    flows["traffic"] = config.data_class
+    flows["size_first"], flows["size_middle"], flows["size_last"] = sizes.of_flow
+    flows["window"] = config.transport.window_bytes
+    flows["delivered_ps"] = flows["acked_ps"] = -1
+    flows["last_cnp_ps"] = -NEVER // 2
+    line = checked.wires.gbps[checked.paths.channel[flows["first_hop"]]]
+    flows["line_gbps"] = flows["rate_gbps"] = flows["target_gbps"] = line
+    return flows
+
+
+def with_more_room(run: PacketRun) -> PacketRun:
+    """Return the run with twice the room in every array that is nearly full."""
+    clock = run.clock
+    clock[FULL] = 0
+    packets, later = run.packets, run.later
+    if clock[N_FREE] < SPARE:
+        old = packets.size
+        packets = line_records(PACKET, 2 * old)
+        packets[:old] = run.packets
+        packets["following"][old:] = np.append(np.arange(old + 1, 2 * old), clock[FREE])
+        packets["kind"][old:] = -1
+        clock[FREE] = old
+        clock[N_FREE] += old
+    if clock[N_LATER] + 2 * SPARE > later.size:
+        later = np.concatenate([later, records(LATER, later.size)]).view(np.recarray)
+    lanes, events = _wider_lanes(run)
+    return run._replace(packets=packets, later=later, lanes=lanes, events=events)
+
+
+def _wider_lanes(run: PacketRun) -> tuple[Records, Longs]:
+    lanes = run.lanes.copy()
+    held = lanes["end"] - lanes["first"]
+    room = lanes["mask"] + 1
+    room = np.where(held + 2 * SPARE > room, 2 * room, room)
+    if (room == lanes["mask"] + 1).all():
+        return run.lanes, run.events
+    lanes["mask"] = room - 1
+    lanes["offset"] = np.cumsum(room) - room
+    lanes["first"], lanes["end"] = 0, held
+    events = np.zeros(2 * room.sum(), np.int64)
+    pairs, old_pairs = events.reshape(-1, 2), run.events.reshape(-1, 2)
+    for new, old, n in zip(lanes, run.lanes, held, strict=True):
+        at = old.offset + ((old.first + np.arange(n)) & old.mask)
+        pairs[new.offset : new.offset + n] = old_pairs[at]
+    return lanes, events

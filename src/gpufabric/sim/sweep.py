@@ -1,0 +1,325 @@
+"""Many runs: what is varied, a key for all that each depends on, and their spread over seeds."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+import gpufabric
+from gpufabric.core.errors import Fault, InputError, nearest
+from gpufabric.core.text import _
+from gpufabric.sim.run import Plant, run_scenario, traffic_of
+from gpufabric.sim.scenario import (
+    FABRIC_KEYS,
+    SWEEP_KEYS,
+    Scenario,
+    changed,
+    check_scenario,
+)
+from gpufabric.sim.sweep_journal import Journal
+from gpufabric.sim.traffic import PATTERNS, Traffic
+from gpufabric.sim.traffic_result import MODEL, MODEL_VERSION
+
+__all__ = [
+    "METRICS",
+    "Axis",
+    "Point",
+    "SweepRow",
+    "by_combination",
+    "check_size",
+    "combinations",
+    "fabric_values",
+    "make_points",
+    "parse_axes",
+    "run_sweep",
+    "spread_of",
+]
+
+METRICS = (
+    "completion_s",
+    "fct_p50_us",
+    "fct_p99_us",
+    "fct_max_us",
+    "slowdown_mean",
+    "slowdown_p99",
+    "bandwidth_share",
+    "achieved_gbps",
+    "jain_index",
+    "finished",
+    "unfinished",
+    "busiest",
+)
+"""Numbers kept of every run; units in their names, ``busiest`` the highest utilisation [1]."""
+
+MOST_POINTS = 100_000
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One thing that is varied: its key, and the texts of its values in order."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep.
+
+    Parameters
+    ----------
+    number
+        Its place in the table.
+    values
+        Text of the value of each axis.
+    plant
+        Number of the fabric that it runs on.
+    scenario
+        The run.
+    key
+        SHA-256 of everything that its result depends on, in hex.
+    """
+
+    number: int
+    values: Mapping[str, str]
+    plant: int
+    scenario: Scenario
+    key: str
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """Result of one point: its metrics; None where a run has none."""
+
+    point: Point
+    metrics: Mapping[str, float | None]
+
+
+def parse_axes(asked: Sequence[str]) -> tuple[Axis, ...]:
+    """Return the axes that ``KEY=VALUE,VALUE`` ask for.
+
+    Raises
+    ------
+    InputError
+        If a key is unknown or stands twice, or a value is missing or stands twice.
+    """
+    axes: list[Axis] = []
+    faults = []
+    for words in asked:
+        key, equals, values = words.partition("=")
+        axis = Axis(key.strip(), tuple(value.strip() for value in values.split(",")))
+        where = f"--sweep {words[:64]}"
+        if axis.key not in SWEEP_KEYS:
+            what = _('"{key}" cannot be varied.').format(key=axis.key[:64])
+            faults.append(Fault(where, what, ", ".join(SWEEP_KEYS), nearest(axis.key, SWEEP_KEYS)))
+        elif not equals or "" in axis.values:
+            faults.append(Fault(where, _("a value is missing."), _("KEY=VALUE,VALUE")))
+        elif len(set(axis.values)) < len(axis.values):
+            faults.append(Fault(where, _("a value stands twice.")))
+        elif axis.key in {other.key for other in axes}:
+            faults.append(Fault(where, _("the key stands twice."), _("each key once")))
+        axes.append(axis)
+    if faults:
+        raise InputError(faults)
+    return tuple(axes)
+
+
+def make_points(
+    scenario: Scenario,
+    axes: Sequence[Axis],
+    n_seeds: int,
+    plants: Mapping[tuple[str, ...], int],
+    digests: Sequence[str],
+) -> tuple[Point, ...]:
+    """Return all combinations of the axes' values, each with all seeds, in order.
+
+    Parameters
+    ----------
+    scenario
+        What is not varied; its seed is the first of the seeds.
+    axes
+        What is varied.
+    n_seeds
+        Seeds of each combination.
+    plants
+        Number of the fabric for the values of the ``FABRIC_KEYS``; empty where not varied.
+    digests
+        Hash of all that runs depend on in each fabric.
+
+    Raises
+    ------
+    InputError
+        If a value does not fit its key.
+    """
+    points: list[Point] = []
+    for values in combinations(axes):
+        varied = scenario
+        for key, text in values.items():
+            if key not in FABRIC_KEYS:
+                varied = changed(varied, key, text)
+        check_scenario(varied)
+        plant = plants[fabric_values(values)]
+        content = _content(varied.pattern)
+        for seed in range(scenario.seed, scenario.seed + n_seeds):
+            mine = replace(varied, seed=seed)
+            key = _key(mine, digests[plant], content)
+            points.append(Point(len(points), values, plant, mine, key))
+    return tuple(points)
+
+
+def combinations(axes: Sequence[Axis]) -> Iterator[dict[str, str]]:
+    """Yield all combinations of the axes' values; the last axis varies fastest."""
+    keys = [axis.key for axis in axes]
+    for texts in itertools.product(*(axis.values for axis in axes)):
+        yield dict(zip(keys, texts, strict=True))
+
+
+def fabric_values(values: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values of the ``FABRIC_KEYS``; empty where not varied."""
+    return tuple(values.get(key, "") for key in FABRIC_KEYS)
+
+
+def check_size(axes: Sequence[Axis], n_seeds: int) -> None:
+    """Raise if the runs are none or too many.
+
+    Raises
+    ------
+    InputError
+        If they are.
+    """
+    count = n_seeds * math.prod(len(axis.values) for axis in axes)
+    if n_seeds < 1 or count > MOST_POINTS:
+        what = _("{n} runs.").format(n=count)
+        raise InputError(Fault("--sweep, --seeds", what, _("1 to {most}").format(most=MOST_POINTS)))
+
+
+@functools.cache
+def _content(pattern: str) -> str:
+    """Return the hash of a file of flows; empty for a pattern that is none."""
+    path = Path(pattern)
+    if pattern in PATTERNS or not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _key(scenario: Scenario, digest: str, content: str) -> str:
+    parts = [gpufabric.__version__, MODEL, MODEL_VERSION, digest, content, scenario.to_json()]
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def run_sweep(
+    points: Sequence[Point],
+    plants: Sequence[Plant],
+    journal: Journal | None,
+    told: Callable[[int], None],
+) -> list[SweepRow]:
+    """Return the result of every point, in order; those in the journal are not run again.
+
+    Parameters
+    ----------
+    points, plants
+        The runs and the fabrics.
+    journal
+        Where each result is put down as soon as it is there; None: nowhere.
+    told
+        Called with the number of results so far.
+
+    Notes
+    -----
+    joblib's ``parallel_config`` says where the runs take place; the results are the same anywhere.
+    """
+    done = {} if journal is None else dict(journal.known(point.key for point in points))
+    missing = [point for point in points if point.key not in done]
+    told(len(points) - len(missing))
+    for key, metrics in _results(missing, plants):
+        done[key] = metrics
+        if journal is not None:
+            journal.add(key, metrics)
+        told(len(points) - len(missing) + sum(point.key in done for point in missing))
+    if journal is not None:
+        journal.put_in_order([point.key for point in points])
+    return [SweepRow(point, done[point.key]) for point in points]
+
+
+def _results(
+    points: Sequence[Point], plants: Sequence[Plant]
+) -> Iterator[tuple[str, dict[str, float | None]]]:
+    # Arrays are sent whole: mapped ones are read-only, and kernels would be compiled anew for them.
+    yield from Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)(
+        _jobs(points, plants)
+    )
+
+
+def _jobs(points: Sequence[Point], plants: Sequence[Plant]) -> Iterator[Any]:
+    """Yield the calls; files of flows are read here, since a cluster may not have them."""
+    flows: dict[tuple[int, str], Traffic] = {}
+    for point in points:
+        traffic = None
+        if point.scenario.pattern not in PATTERNS:
+            place = (point.plant, point.scenario.pattern)
+            if place not in flows:
+                flows[place] = traffic_of(plants[point.plant], point.scenario)
+            traffic = flows[place]
+        yield delayed(_work)(point.key, plants[point.plant], point.scenario, traffic)
+
+
+def _work(
+    key: str, plant: Plant, scenario: Scenario, traffic: Traffic | None
+) -> tuple[str, dict[str, float | None]]:
+    result = run_scenario(plant, replace(scenario, n_bins=0), traffic)
+    return key, metrics_of(result.summary(0))
+
+
+def metrics_of(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the ``METRICS`` of a run's summary."""
+    fct, slowdown = summary["fct_us"] or {}, summary["slowdown"] or {}
+    finished = summary["flows"].get("finished", 0)
+    values = (
+        summary["completion_s"],
+        fct.get("p50"),
+        fct.get("p99"),
+        fct.get("max"),
+        slowdown.get("mean"),
+        slowdown.get("p99"),
+        summary["bandwidth"]["share"],
+        summary["bandwidth"]["achieved_gbps"],
+        summary["jain_index"],
+        float(finished),
+        float(summary["flows"]["total"] - finished),
+        max((row["most"] for row in summary["tiers"]), default=None),
+    )
+    return dict(zip(METRICS, values, strict=True))
+
+
+def by_combination(rows: Iterable[SweepRow]) -> list[tuple[Mapping[str, str], list[SweepRow]]]:
+    """Return the rows of each combination of values together, in order."""
+    groups: dict[tuple[str, ...], list[SweepRow]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row.point.values.values()), []).append(row)
+    return [(group[0].point.values, group) for group in groups.values()]
+
+
+def spread_of(rows: Sequence[SweepRow], metric: str) -> dict[str, float] | None:
+    """Return mean, least, median and most of a metric over seeds; None where no run has it."""
+    found = [row.metrics[metric] for row in rows]
+    values = np.array([value for value in found if value is not None], np.float64)
+    if not values.size:
+        return None
+    return {
+        "mean": float(values.mean()),
+        "min": float(values.min()),
+        "median": float(np.median(values)),
+        "max": float(values.max()),
+    }

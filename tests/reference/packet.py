@@ -1,0 +1,485 @@
+"""Packets one by one, written from the rules of docs/models/packet.md: objects, lists, one heap.
+
+Events at the same picosecond happen in this order: starts; arrivals, the shorter delay first; ends
+of sending, the shorter first; alpha, rate checks, increases, time-outs; then arrivals with rare
+delays, ends of sending of rare sizes, and paced flows. Within one of these, first made comes first.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpufabric.sim.packet_config import ClassKind, PacketConfig
+from gpufabric.sim.packet_problem import PacketProblem
+
+START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)
+DATA, ACK, NAK, CNP, PFC = range(5)
+ORDER = {START: 0, ARRIVE: 1, SENT: 2, ALPHA: 3, DECREASE: 4, INCREASE: 5, TIMEOUT: 6}
+RARE = 7
+US = 1_000_000
+
+
+def mix(seed: int) -> int:
+    """First state of the generator (SplitMix64)."""
+    mask = 2**64 - 1
+    state = seed + 0x9E3779B97F4A7C15 & mask
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        state = (state ^ state >> shift) * factor & mask
+    return (state ^ state >> 31) or 1
+
+
+@dataclass(eq=False)
+class Packet:
+    """A frame; `wire` and `size` in bytes."""
+
+    kind: int
+    flow: int
+    number: int
+    size: int
+    wire: int
+    traffic: int
+    route: list[int]
+    hop: int = 0
+    came_on: int = -1
+    marked: bool = False
+
+
+@dataclass(eq=False)
+class Port:
+    """The sending end of a channel: a queue for each class, PFC frames apart."""
+
+    queues: list[deque[Packet]]
+    flows: list[deque[int]]
+    pfc: deque[Packet] = field(default_factory=deque)
+    sending: Packet | None = None
+    paused: set[int] = field(default_factory=set)
+    last: int = 0
+    most: list[int] = field(default_factory=list)
+    marked: int = 0
+    n_pauses: int = 0
+
+
+@dataclass(eq=False)
+class Flow:
+    """A message and the two ends of its queue pair."""
+
+    route: list[int]
+    back: list[int]
+    size: int
+    n: int
+    line: float
+    rate: float
+    target: float
+    acked: int = 0
+    next: int = 0
+    top: int = 0
+    expected: int = 0
+    place: str = ""
+    nak_sent: bool = False
+    timer: bool = False
+    retries: int = 0
+    slowed: bool = False
+    alpha: float = 0.0
+    alpha_cnp: bool = False
+    rate_cnp: bool = False
+    time_stage: int = 0
+    byte_stage: int = 0
+    sent_bytes: int = 0
+    next_ps: int = 0
+    progress_ps: int = 0
+    increase_ps: int = -1
+    last_cnp_ps: int = -(2**61)
+    delivered_ps: int = -1
+    acked_ps: int = -1
+    cnps: int = 0
+    repeats: int = 0
+    timeouts: int = 0
+    out_of_order: int = 0
+
+
+class Buffer:
+    """A switch's memory; `used`, `headroom` and `pausing` by channel and class."""
+
+    def __init__(self, engine: Engine, channels: list[int]) -> None:
+        self.engine = engine
+        buffer, classes = engine.config.buffer, engine.config.classes
+        counted = sum(one.kind is not ClassKind.UNCOUNTED for one in classes)
+        lossless = sum(one.kind is ClassKind.LOSSLESS for one in classes)
+        rooms = sum(engine.headroom(channel) for channel in channels)
+        self.pool = buffer.total_bytes - buffer.reserve_bytes * counted * len(channels)
+        self.pool -= rooms * lossless
+        self.reserve = buffer.reserve_bytes
+        self.shared = 0
+        self.used: Counter[tuple[int, int]] = Counter()
+        self.above: Counter[tuple[int, int]] = Counter()
+        self.pausing: set[tuple[int, int]] = set()
+
+    def threshold(self, channel: int) -> int:
+        buffer = self.engine.config.buffer
+        if buffer.xoff_bytes:
+            return buffer.xoff_bytes
+        power = buffer.alpha_log2
+        gbps = self.engine.gbps[channel]
+        if buffer.alpha_gbps and gbps > buffer.alpha_gbps:
+            power += math.floor(math.log2(gbps / buffer.alpha_gbps))
+        return math.floor((self.pool - self.shared) * 2.0**power)
+
+    def admit(self, channel: int, traffic: int, size: int) -> bool:
+        key = channel, traffic
+        over = self.used[key] + size - self.reserve
+        share = max(0, min(size, over))
+        fits = over <= self.threshold(channel) and share <= self.pool - self.shared
+        if over <= 0 or fits:
+            self.used[key] += size
+            self.shared += share
+            return True
+        lossless = self.engine.config.classes[traffic].kind is ClassKind.LOSSLESS
+        if lossless and self.above[key] + size <= self.engine.headroom(channel):
+            self.above[key] += size
+            return True
+        return False
+
+    def release(self, channel: int, traffic: int, size: int) -> None:
+        key = channel, traffic
+        high = min(self.above[key], size)
+        self.above[key] -= high
+        before = max(0, self.used[key] - self.reserve)
+        self.used[key] -= size - high
+        self.shared -= before - max(0, self.used[key] - self.reserve)
+
+    def must_pause(self, channel: int, traffic: int) -> bool:
+        key = channel, traffic
+        share = max(0, self.used[key] - self.reserve)
+        full = self.above[key] > 0 or share >= self.threshold(channel)
+        return key not in self.pausing and full
+
+    def may_resume(self, channel: int, traffic: int) -> bool:
+        key = channel, traffic
+        if key not in self.pausing or self.above[key] > 0:
+            return False
+        share = max(0, self.used[key] - self.reserve)
+        low = share + self.engine.config.buffer.xon_offset_bytes <= self.threshold(channel)
+        return share == 0 or low
+
+
+class Engine:
+    """A run; `trace` has a row for each event."""
+
+    def __init__(self, problem: PacketProblem, config: PacketConfig) -> None:
+        self.config = config
+        wires = problem.wires
+        self.gbps = [float(x) for x in wires.gbps]
+        self.delay = [int(x) for x in wires.delay_ps]
+        self.head = [int(x) for x in wires.head]
+        self.reverse = [int(x) for x in wires.reverse]
+        n = len(config.classes)
+        self.ports = [
+            Port(
+                [deque() for _ in range(n)],
+                [deque() for _ in range(n)],
+                last=n - 1,
+                most=[0] * n,
+            )
+            for _ in self.gbps
+        ]
+        self.flows = [self.flow(problem, at) for at in range(problem.n_flows)]
+        self.buffers = {
+            switch: Buffer(self, [c for c, head in enumerate(self.head) if head == switch])
+            for switch in set(self.head) - {-1}
+        }
+        self.now = 0
+        self.heap: list[tuple[int, int, int, int, int, Any]] = []
+        self.made = 0
+        self.kicks: list[int] = []
+        self.trace: list[tuple[int, int, int, int, int]] = []
+        self.sent: Counter[int] = Counter()
+        self.received: Counter[int] = Counter()
+        self.dropped: Counter[int] = Counter()
+        self.state, self.drawn = mix(config.seed), 0
+        self.regular_sizes = self.common_sizes()
+        self.regular_delays = self.common_delays()
+        count = Counter(self.gbps)
+        self.regular_speeds = sorted(count, key=lambda gbps: (-count[gbps], gbps))[:3]
+        starts = [0] * problem.n_flows if problem.start_ps is None else problem.start_ps
+        for number in range(problem.n_flows):
+            self.at(int(starts[number]), START, number)
+
+    def flow(self, problem: PacketProblem, number: int) -> Flow:
+        row = number if problem.path is None else int(problem.path[number])
+        route, back = (
+            [int(c) for c in paths.channel[paths.first[row] : paths.first[row + 1]]]
+            for paths in (problem.paths, problem.back)
+        )
+        size = int(problem.size_bytes[number])
+        n = max(1, math.ceil(size / self.config.transport.mtu_bytes))
+        line = self.gbps[route[0]]
+        return Flow(route, back, size, n, line, line, line)
+
+    def size_of(self, flow: Flow, number: int) -> int:
+        mtu = self.config.transport.mtu_bytes
+        payload = min(mtu, flow.size - number * mtu)
+        first = self.config.headers.first_bytes if number == 0 else 0
+        return payload + self.config.headers.data_bytes + first
+
+    def common_sizes(self) -> set[int]:
+        count: Counter[int] = Counter()
+        for flow in self.flows:
+            count.update(self.size_of(flow, number) for number in range(flow.n))
+        return set(sorted(count, key=lambda size: (-count[size], -size))[:3])
+
+    def flight(self, channel: int, kind: int) -> int:
+        ns = self.config.forwarding_ns if self.head[channel] >= 0 else 0.0
+        if kind == PFC:
+            ns = self.config.pause_reaction_ns
+        return self.delay[channel] + round(ns * 1000)
+
+    def common_delays(self) -> set[int]:
+        channels = range(len(self.gbps))
+        count = Counter(self.flight(channel, kind) for channel in channels for kind in (DATA, PFC))
+        return set(sorted(count, key=lambda delay: (-count[delay], delay))[:8])
+
+    def serial(self, wire: int, gbps: float) -> int:
+        return int(wire * 8000 / gbps) // self.config.tick_ps * self.config.tick_ps
+
+    def headroom(self, channel: int) -> int:
+        given = self.config.buffer.headroom_bytes
+        if given is not None:
+            return given
+        headers = self.config.headers
+        full = self.config.transport.mtu_bytes + headers.data_bytes + headers.first_bytes
+        wait = 2 * self.delay[channel]
+        wait += int((self.config.pause_reaction_ns + self.config.forwarding_ns) * 1000)
+        frames = 2 * (full + headers.gap_bytes) + headers.pfc_bytes + headers.gap_bytes
+        return math.ceil(wait * self.gbps[channel] / 8000) + frames + 2 * full
+
+    def at(self, time: int, kind: int, what: Any, delay: int = 0, *, rare: bool = False) -> None:
+        """Let an event happen; `delay` orders those of one kind."""
+        rank = RARE if rare else ORDER[kind]
+        self.made += 1
+        heapq.heappush(self.heap, (time, rank, 0 if rare else delay, self.made, kind, what))
+
+    def run(self, until: float = math.inf) -> None:
+        while self.heap and self.heap[0][0] <= until:
+            self.now, _, _, _, kind, what = heapq.heappop(self.heap)
+            self.note(kind, what)
+            self.happen(kind, what)
+            while self.kicks:
+                self.start(self.kicks.pop(0))
+
+    def note(self, kind: int, what: Any) -> None:
+        if kind == ARRIVE:
+            number = what.route[what.hop]
+            self.trace.append((self.now, kind, number, what.flow, 8 * what.number + what.kind))
+        else:
+            self.trace.append((self.now, kind, what, 0, 0))
+
+    def happen(self, kind: int, what: Any) -> None:
+        acts = {
+            START: self.list_flow,
+            SENT: self.leave,
+            ARRIVE: self.arrive,
+            ALPHA: self.renew_alpha,
+            DECREASE: self.check_rate,
+            INCREASE: self.raise_by_timer,
+            TIMEOUT: self.time_out,
+            WAKE: self.wake,
+        }
+        acts[kind](what)
+
+    # Ports -----------------------------------------------------------------------------------
+
+    def kick(self, number: int) -> None:
+        self.kicks.append(number)
+
+    def start(self, number: int) -> None:
+        port = self.ports[number]
+        while port.sending is None:
+            if port.pfc:
+                self.transmit(number, port.pfc.popleft())
+                return
+            traffic = self.next_class(port)
+            if traffic is None:
+                return
+            if port.queues[traffic]:
+                self.transmit(number, self.first_waiting(number, traffic))
+            else:
+                packet = self.next_of_flows(port.flows[traffic].popleft())
+                if packet is not None:
+                    self.transmit(number, packet)
+
+    def next_class(self, port: Port) -> int | None:
+        classes = self.config.classes
+        able = [
+            at
+            for at in range(len(classes))
+            if at not in port.paused and (port.queues[at] or port.flows[at])
+        ]
+        strict = [at for at in able if classes[at].is_strict]
+        if strict:
+            return max(strict)
+        if able:
+            after = [at for at in able if at > port.last]
+            port.last = min(after or able)
+            return port.last
+        return None
+
+    def first_waiting(self, number: int, traffic: int) -> Packet:
+        port, one = self.ports[number], self.config.classes[traffic]
+        packet = port.queues[traffic].popleft()
+        came = packet.came_on
+        if came < 0:
+            return packet
+        if one.kind is not ClassKind.UNCOUNTED:
+            buffer = self.buffers[self.head[came]]
+            buffer.release(came, traffic, packet.size)
+            if buffer.may_resume(came, traffic):
+                buffer.pausing.remove((came, traffic))
+                self.send_pfc(self.reverse[came], traffic, pause=False)
+        if one.is_marked and self.config.ecn is not None:
+            self.mark(number, packet, sum(other.size for other in port.queues[traffic]))
+        return packet
+
+    def mark(self, number: int, packet: Packet, depth: int) -> None:
+        ecn = self.config.ecn
+        assert ecn is not None
+        scale = self.gbps[number] / 100
+        kmin, kmax = int(ecn.kmin_bytes * scale), int(ecn.kmax_bytes * scale)
+        if depth > kmin:
+            if depth <= kmax and self.draw() >= ecn.pmax * (depth - kmin) / (kmax - kmin):
+                return
+            packet.marked = True
+            self.ports[number].marked += 1
+
+    def draw(self) -> float:
+        if self.config.draws:
+            self.drawn += 1
+            return self.config.draws[(self.drawn - 1) % len(self.config.draws)]
+        mask = 2**64 - 1
+        self.state ^= self.state << 13 & mask
+        self.state ^= self.state >> 7
+        self.state ^= self.state << 17 & mask
+        return (self.state >> 11) / 2**53
+
+    def transmit(self, number: int, packet: Packet) -> None:
+        self.ports[number].sending = packet
+        time = self.serial(packet.wire, self.gbps[number])
+        rare = packet.kind == DATA and packet.size not in self.regular_sizes
+        rare = rare or self.gbps[number] not in self.regular_speeds
+        self.at(self.now + time, SENT, number, time, rare=rare)
+
+    def leave(self, number: int) -> None:
+        packet = self.ports[number].sending
+        assert packet is not None
+        self.ports[number].sending = None
+        time = self.flight(number, packet.kind)
+        self.at(self.now + time, ARRIVE, packet, time, rare=time not in self.regular_delays)
+        self.kick(number)
+
+    def enqueue(self, number: int, traffic: int, packet: Packet) -> None:
+        port = self.ports[number]
+        port.queues[traffic].append(packet)
+        depth = sum(other.size for other in port.queues[traffic])
+        port.most[traffic] = max(port.most[traffic], depth)
+        if port.sending is None:
+            self.kick(number)
+
+    def send_pfc(self, number: int, traffic: int, *, pause: bool) -> None:
+        headers = self.config.headers
+        size = headers.pfc_bytes
+        self.sent[PFC] += 1
+        number_ = 2 * traffic + pause
+        frame = Packet(PFC, -1, number_, size, size + headers.gap_bytes, -1, [number])
+        self.ports[number].pfc.append(frame)
+        if self.ports[number].sending is None:
+            self.kick(number)
+
+    def hold(self, number: int, traffic: int, *, pause: bool) -> None:
+        port = self.ports[number]
+        if pause and traffic not in port.paused:
+            port.paused.add(traffic)
+            port.n_pauses += 1
+        elif not pause and traffic in port.paused:
+            port.paused.remove(traffic)
+            self.kick(number)
+
+    # Arrivals --------------------------------------------------------------------------------
+
+    def arrive(self, packet: Packet) -> None:
+        channel = packet.route[packet.hop]
+        if packet.kind == PFC:
+            self.received[PFC] += 1
+            pause = packet.number % 2 == 1
+            self.hold(self.reverse[channel], packet.number // 2, pause=pause)
+        elif self.head[channel] < 0:
+            self.receive(packet)
+        else:
+            self.forward(packet, channel)
+
+    def forward(self, packet: Packet, channel: int) -> None:
+        packet.hop += 1
+        packet.came_on = channel
+        traffic, out = packet.traffic, packet.route[packet.hop]
+        kind = self.config.classes[traffic].kind
+        if kind is ClassKind.UNCOUNTED:
+            self.enqueue(out, traffic, packet)
+            return
+        buffer, tail = self.buffers[self.head[channel]], self.config.buffer.tail_bytes
+        depth = sum(other.size for other in self.ports[out].queues[traffic])
+        too_deep = kind is ClassKind.LOSSY and 0 < tail < depth + packet.size
+        if too_deep or not buffer.admit(channel, traffic, packet.size):
+            self.dropped[packet.kind] += 1
+            return
+        self.enqueue(out, traffic, packet)
+        if kind is ClassKind.LOSSLESS and buffer.must_pause(channel, traffic):
+            buffer.pausing.add((channel, traffic))
+            self.send_pfc(self.reverse[channel], traffic, pause=True)
+
+    def receive(self, packet: Packet) -> None:
+        self.received[packet.kind] += 1
+        if packet.kind == DATA:
+            self.receive_data(packet)
+            return
+        if packet.kind == CNP or packet.marked:
+            self.take_cnp(packet.flow)
+        if packet.kind == NAK:
+            self.reject(packet.flow, packet.number)
+        elif packet.kind == ACK:
+            self.acknowledge(packet.flow, packet.number)
+
+    def receive_data(self, packet: Packet) -> None:
+        flow, transport = self.flows[packet.flow], self.config.transport
+        echo = packet.marked and transport.cnp_in_ack
+        if packet.marked and not echo:
+            dcqcn = self.config.dcqcn
+            gap = 0 if dcqcn is None else round(dcqcn.min_time_between_cnps_us * US)
+            if self.now - flow.last_cnp_ps >= gap:
+                flow.last_cnp_ps = self.now
+                self.answer(packet.flow, CNP, marked=False)
+        if packet.number == flow.expected:
+            flow.expected += 1
+            flow.nak_sent = False
+            if flow.expected == flow.n:
+                flow.delivered_ps = self.now
+            if flow.expected == flow.n or echo or flow.expected % transport.ack_every == 0:
+                self.answer(packet.flow, ACK, marked=echo)
+        elif packet.number > flow.expected:
+            flow.out_of_order += 1
+            if not flow.nak_sent:
+                flow.nak_sent = True
+                self.answer(packet.flow, NAK, marked=echo)
+        elif transport.acks_duplicates:
+            self.answer(packet.flow, ACK, marked=echo)
+
+    def answer(self, number: int, kind: int, *, marked: bool) -> None:
+        flow, headers = self.flows[number], self.config.headers
+        size = headers.cnp_bytes if kind == CNP else headers.ack_bytes
+        traffic = self.config.cnp_class if kind == CNP else self.config.ack_class
+        wire = size + headers.gap_bytes
+        packet = Packet(kind, number, flow.expected, size, wire, traffic, flow.back)
+        packet.marked = marked
+        self.sent[kind] += 1
+        self.enqueue(flow.back[0], traffic, packet)

@@ -1,0 +1,191 @@
+"""The sending ends of queue pairs, from the rules of docs/models/packet.md: go-back-N and DCQCN."""
+
+from __future__ import annotations
+
+from gpufabric.sim.packet_config import Dcqcn
+from tests.reference import packet as one
+from tests.reference.packet import US, Flow, Packet
+
+
+class Engine(one.Engine):
+    """A whole run."""
+
+    # Senders ---------------------------------------------------------------------------------
+
+    def has_work(self, flow: Flow) -> bool:
+        transport = self.config.transport
+        if flow.next >= flow.n:
+            return False
+        limit = transport.window_bytes
+        if limit == 0:
+            return True
+        if transport.window_follows_rate:
+            limit = max(1, int(limit * flow.rate / flow.line))
+        return (flow.next - flow.acked) * transport.mtu_bytes < limit
+
+    def list_flow(self, number: int) -> None:
+        flow = self.flows[number]
+        if flow.place == "" and self.has_work(flow):
+            port = self.ports[flow.route[0]]
+            flow.place = "row"
+            port.flows[self.config.data_class].append(number)
+            if port.sending is None:
+                self.kick(flow.route[0])
+
+    def next_of_flows(self, number: int) -> Packet | None:
+        flow = self.flows[number]
+        if flow.place == "failed":
+            return None
+        flow.place = ""
+        if not self.has_work(flow):
+            return None
+        if flow.next_ps > self.now:
+            flow.place = "paced"
+            self.at(flow.next_ps, one.WAKE, number, rare=True)
+            return None
+        packet = self.make_packet(number)
+        if self.has_work(flow):
+            flow.place = "row"
+            self.ports[flow.route[0]].flows[self.config.data_class].append(number)
+        return packet
+
+    def make_packet(self, number: int) -> Packet:
+        flow, config = self.flows[number], self.config
+        size = self.size_of(flow, flow.next)
+        wire = size + config.headers.gap_bytes
+        traffic = config.data_class
+        packet = Packet(one.DATA, number, flow.next, size, wire, traffic, flow.route)
+        self.sent[one.DATA] += 1
+        flow.repeats += flow.next < flow.top
+        flow.next += 1
+        flow.top = max(flow.top, flow.next)
+        if config.dcqcn is not None:
+            flow.next_ps = self.now + self.serial(wire, flow.rate)
+            self.count_bytes(flow, size)
+        if config.transport.timeout_us > 0 and not flow.timer:
+            flow.timer = True
+            flow.progress_ps = self.now
+            self.at(self.now + round(config.transport.timeout_us * US), one.TIMEOUT, number)
+        return packet
+
+    def acknowledge(self, number: int, expected: int) -> None:
+        flow = self.flows[number]
+        if expected > flow.acked:
+            flow.acked = expected
+            flow.next = max(flow.next, expected)
+            flow.progress_ps = self.now
+            flow.retries = 0
+            if expected == flow.n and flow.place != "failed":
+                flow.acked_ps = self.now
+        self.list_flow(number)
+
+    def reject(self, number: int, expected: int) -> None:
+        flow = self.flows[number]
+        if expected >= flow.acked:
+            flow.next = min(flow.next, expected)
+        self.acknowledge(number, expected)
+
+    def time_out(self, number: int) -> None:
+        flow, transport = self.flows[number], self.config.transport
+        period = round(transport.timeout_us * US)
+        flow.timer = False
+        if flow.acked == flow.top or flow.place == "failed":
+            return
+        if flow.progress_ps + period <= self.now:
+            flow.timeouts += 1
+            flow.retries += 1
+            if flow.retries > transport.retry_count:
+                flow.place = "failed"
+                return
+            flow.next = flow.acked
+            flow.progress_ps = self.now
+        flow.timer = True
+        self.at(self.now + period, one.TIMEOUT, number)
+        self.list_flow(number)
+
+    def wake(self, number: int) -> None:
+        flow = self.flows[number]
+        if flow.place == "paced" and flow.next_ps <= self.now:
+            flow.place = ""
+            self.list_flow(number)
+
+    # DCQCN -----------------------------------------------------------------------------------
+
+    @property
+    def dcqcn(self) -> Dcqcn:
+        assert self.config.dcqcn is not None
+        return self.config.dcqcn
+
+    def take_cnp(self, number: int) -> None:
+        flow = self.flows[number]
+        flow.cnps += 1
+        if self.config.dcqcn is None or flow.acked == flow.n:
+            return
+        flow.rate_cnp = True
+        if flow.slowed:
+            flow.alpha_cnp = True
+            return
+        flow.slowed = True
+        flow.alpha = self.dcqcn.initial_alpha_value
+        if self.dcqcn.rate_to_set_on_first_cnp_gbps > 0:
+            flow.rate = min(flow.rate, self.dcqcn.rate_to_set_on_first_cnp_gbps)
+        flow.target = flow.rate
+        self.at(self.now + round(self.dcqcn.dce_tcp_rtt_us * US), one.ALPHA, number)
+        wait = round(self.dcqcn.rate_reduce_monitor_period_us * US)
+        later = round(self.dcqcn.first_check_later_ns * 1000)
+        self.at(self.now + wait + later, one.DECREASE, number, rare=later > 0)
+
+    def renew_alpha(self, number: int) -> None:
+        flow, g = self.flows[number], self.dcqcn.dce_tcp_g
+        if flow.acked < flow.n:
+            flow.alpha = (1 - g) * flow.alpha + (g if flow.alpha_cnp else 0.0)
+            flow.alpha_cnp = False
+            self.at(self.now + round(self.dcqcn.dce_tcp_rtt_us * US), one.ALPHA, number)
+
+    def check_rate(self, number: int) -> None:
+        flow, dcqcn = self.flows[number], self.dcqcn
+        if flow.acked == flow.n:
+            return
+        wait = round(dcqcn.rate_reduce_monitor_period_us * US)
+        self.at(self.now + wait, one.DECREASE, number)
+        if flow.rate_cnp:
+            if dcqcn.clamp_tgt_rate or flow.time_stage or flow.byte_stage:
+                flow.target = flow.rate
+            kept = max(1 - 0.5 * flow.alpha, dcqcn.rpg_min_dec_fac)
+            flow.rate = max(dcqcn.rpg_min_rate_gbps, flow.rate * kept)
+            flow.rate_cnp = False
+            flow.time_stage = flow.byte_stage = flow.sent_bytes = 0
+            flow.increase_ps = self.now + round(dcqcn.rpg_time_reset_us * US)
+            self.at(flow.increase_ps, one.INCREASE, number)
+
+    def raise_by_timer(self, number: int) -> None:
+        flow = self.flows[number]
+        if flow.acked < flow.n and flow.increase_ps == self.now:
+            flow.increase_ps = self.now + round(self.dcqcn.rpg_time_reset_us * US)
+            self.at(flow.increase_ps, one.INCREASE, number)
+            before = flow.rate
+            self.raise_rate(flow)
+            flow.time_stage += 1
+            if self.dcqcn.shortens_waits and flow.place == "paced" and flow.next_ps > self.now:
+                wait = int((flow.next_ps - self.now) * (before / flow.rate))
+                flow.next_ps = self.now + wait // self.config.tick_ps * self.config.tick_ps
+                self.at(flow.next_ps, one.WAKE, number, rare=True)
+
+    def count_bytes(self, flow: Flow, size: int) -> None:
+        if self.dcqcn.rpg_byte_reset and flow.slowed:
+            flow.sent_bytes += size
+            if flow.sent_bytes >= self.dcqcn.rpg_byte_reset:
+                flow.sent_bytes = 0
+                self.raise_rate(flow)
+                flow.byte_stage += 1
+
+    def raise_rate(self, flow: Flow) -> None:
+        dcqcn = self.dcqcn
+        stages = [flow.time_stage]
+        if dcqcn.rpg_byte_reset:
+            stages.append(flow.byte_stage)
+        if min(stages) > dcqcn.rpg_threshold:
+            flow.target = min(flow.line, flow.target + dcqcn.rpg_hai_rate_gbps)
+        elif max(stages) >= dcqcn.rpg_threshold:
+            flow.target = min(flow.line, flow.target + dcqcn.rpg_ai_rate_gbps)
+        flow.rate = 0.5 * (flow.rate + flow.target)

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpufabric.sim.packet import PacketProblem, PacketResult, simulate_packets
+from gpufabric.sim.packet_config import (
+    ClassKind,
+    Dcqcn,
+    Ecn,
+    PacketConfig,
+    SwitchBuffer,
+    TrafficClass,
+    Transport,
+)
+from tests.reference.packet_ends import Engine
+from tests.sim.packet_cases import Link, problem_of
+
+UNTIL_PS = 400_000_000
+TRACE = 200_000
+SIZES = st.sampled_from([60_000, 30_000, 4096, 1, 0])
+
+
+@st.composite
+def problems(draw: Any) -> PacketProblem:
+    n_hosts, n_switches = draw(st.integers(3, 5)), draw(st.integers(1, 3))
+    speeds = st.sampled_from([25.0, 100.0, 106.25, 400.0])
+    delays = st.sampled_from([0, 5_000, 50_000, 1_000_000, 1_234_567])
+    links: list[Link] = [
+        (host, n_hosts + draw(st.integers(0, n_switches - 1)), draw(speeds), draw(delays))
+        for host in range(n_hosts)
+    ]
+    for switch in range(1, n_switches):
+        below = draw(st.integers(0, switch - 1))
+        links.append((n_hosts + switch, n_hosts + below, draw(speeds), draw(delays)))
+    flows, starts = [], []
+    busiest = draw(st.integers(0, n_hosts - 1))
+    for _ in range(draw(st.integers(3, 9))):
+        source = draw(st.integers(0, n_hosts - 1))
+        target = busiest
+        if source == busiest:
+            target = (source + draw(st.integers(1, n_hosts - 1))) % n_hosts
+        flows.append((source, target, draw(st.one_of(SIZES, st.integers(0, 60_000)))))
+        starts.append(draw(st.sampled_from([0, 0, 0, 1_000, 3_333_333])))
+    return problem_of(links, n_hosts, flows, starts)
+
+
+@st.composite
+def classes(draw: Any) -> dict[str, Any]:
+    kinds = st.sampled_from([ClassKind.LOSSLESS, ClassKind.LOSSY, ClassKind.UNCOUNTED])
+    n = draw(st.integers(1, 3))
+    rows = tuple(
+        TrafficClass(draw(kinds), is_strict=draw(st.booleans()), is_marked=not draw(st.booleans()))
+        for _ in range(n)
+    )
+    names = ("data_class", "ack_class", "cnp_class")
+    return {"classes": rows, **{name: draw(st.integers(0, n - 1)) for name in names}}
+
+
+@st.composite
+def configs(draw: Any) -> PacketConfig:
+    mtu = draw(st.sampled_from([256, 1000, 4096]))
+    given_classes = draw(classes())
+    lossless = any(one.kind is ClassKind.LOSSLESS for one in given_classes["classes"])
+    headroom = draw(st.sampled_from([None, 0, 3_000, 40_000])) if lossless else None
+    buffer = SwitchBuffer(
+        total_bytes=2_000_000_000,
+        reserve_bytes=draw(st.sampled_from([0, 1_500, 9_000])),
+        headroom_bytes=headroom,
+        alpha_log2=draw(st.integers(-3, 1)),
+        alpha_gbps=draw(st.sampled_from([0.0, 50.0])),
+        xoff_bytes=draw(st.sampled_from([0, 0, 4_000, 20_000])),
+        xon_offset_bytes=draw(st.sampled_from([0, 2_000, 9_000])),
+        tail_bytes=draw(st.sampled_from([0, 5_000, 30_000])),
+    )
+    ecn = Ecn(draw(st.sampled_from([1e3, 0.0, 6e3])), draw(st.sampled_from([2e4, 3e3])), 0.5)
+    dcqcn = Dcqcn(
+        rpg_byte_reset=draw(st.sampled_from([0, 10_000])),
+        rpg_time_reset_us=draw(st.sampled_from([7.0, 55.0])),
+        rpg_threshold=draw(st.integers(0, 2)),
+        rpg_ai_rate_gbps=0.5,
+        rpg_hai_rate_gbps=5.0,
+        rpg_min_rate_gbps=0.1,
+        clamp_tgt_rate=draw(st.booleans()),
+        rate_to_set_on_first_cnp_gbps=draw(st.sampled_from([0.0, 30.0])),
+        min_time_between_cnps_us=draw(st.sampled_from([0.0, 5.0])),
+        shortens_waits=draw(st.booleans()),
+        first_check_later_ns=draw(st.sampled_from([0.0, 1.0])),
+    )
+    transport = Transport(
+        mtu_bytes=mtu,
+        ack_every=draw(st.integers(1, 3)),
+        acks_duplicates=draw(st.booleans()),
+        cnp_in_ack=draw(st.booleans()),
+        window_bytes=draw(st.sampled_from([0, 0, 5_000, 20_000])),
+        window_follows_rate=draw(st.booleans()),
+        timeout_us=draw(st.sampled_from([0.0, 15.0, 60.0])),
+        retry_count=draw(st.integers(0, 3)),
+    )
+    return PacketConfig(
+        **given_classes,
+        buffer=buffer,
+        ecn=draw(st.sampled_from([ecn, ecn, None])),
+        dcqcn=draw(st.sampled_from([dcqcn, dcqcn, None])),
+        transport=transport,
+        forwarding_ns=draw(st.sampled_from([0.0, 500.0])),
+        pause_reaction_ns=draw(st.sampled_from([0.0, 300.5])),
+        tick_ps=draw(st.sampled_from([1, 1000])),
+        seed=draw(st.integers(1, 2**60)),
+        draws=draw(st.sampled_from([(), (0.1, 0.9, 0.3)])),
+    )
+
+
+def assert_equal(engine: Engine, result: PacketResult) -> None:
+    assert result.trace.tolist() == [list(row) for row in engine.trace]
+    flows = result.flows
+    for name, theirs in (
+        ("delivered_ps", "delivered_ps"),
+        ("acked_ps", "acked_ps"),
+        ("acked_packets", "acked"),
+        ("repeats", "repeats"),
+        ("timeouts", "timeouts"),
+        ("cnps", "cnps"),
+        ("out_of_order", "out_of_order"),
+        ("rate_gbps", "rate"),
+    ):
+        assert getattr(flows, name).tolist() == [getattr(one, theirs) for one in engine.flows], name
+    assert flows.has_failed.tolist() == [one.place == "failed" for one in engine.flows]
+    assert result.ports.marked.tolist() == [port.marked for port in engine.ports]
+    assert result.ports.most_queued_bytes.tolist() == [port.most for port in engine.ports]
+    assert result.ports.pauses.sum(axis=1).tolist() == [port.n_pauses for port in engine.ports]
+    ledger = result.ledger
+    for kind in range(5):
+        assert ledger.sent[kind] == engine.sent[kind]
+        assert ledger.received[kind] == engine.received[kind]
+        assert ledger.dropped[kind] == engine.dropped[kind]
+    assert ledger.is_balanced
+
+
+def with_pool(problem: PacketProblem, config: PacketConfig, pool_bytes: int) -> PacketConfig:
+    """Make the pool of the switch that has least so large."""
+    least = min(buffer.pool for buffer in Engine(problem, config).buffers.values())
+    total = config.buffer.total_bytes - least + pool_bytes
+    return replace(config, buffer=replace(config.buffer, total_bytes=total))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems(), configs(), st.sampled_from([5_000, 20_000, 100_000]))
+def test_kernel_equals_reference_event_for_event(
+    problem: PacketProblem, config: PacketConfig, pool_bytes: int
+) -> None:
+    config = with_pool(problem, config, pool_bytes)
+    engine = Engine(problem, config)
+    engine.run(UNTIL_PS)
+    assert len(engine.trace) < TRACE
+    result = simulate_packets(problem, config, until_ps=UNTIL_PS, trace_rows=TRACE)
+    assert_equal(engine, result)
+
+
+def test_many_packets_make_arrays_grow_and_change_nothing() -> None:
+    links: list[Link] = [(host, 40, 100.0, 1_000_000) for host in range(40)]
+    flows = [(host, at, 90_000) for host in range(4, 40) for at in range(3)]
+    problem = problem_of(links, 40, flows)
+    config = PacketConfig(dcqcn=Dcqcn(), ecn=Ecn(5e3, 5e4, 0.3))
+    engine = Engine(problem, config)
+    engine.run(UNTIL_PS)
+    result = simulate_packets(problem, config, until_ps=UNTIL_PS, trace_rows=TRACE)
+    assert_equal(engine, result)
+    assert result.flows.cnps.sum() > 0
+
+
+def test_two_runs_are_equal_and_another_seed_differs() -> None:
+    problem = problem_of(
+        [(0, 3, 100.0, 9), (1, 3, 100.0, 9), (2, 3, 100.0, 9)], 3, [(0, 2, 10**6), (1, 2, 10**6)]
+    )
+    runs = [
+        simulate_packets(problem, PacketConfig(dcqcn=Dcqcn(), ecn=Ecn(1e4, 1e6, 0.1), seed=seed))
+        for seed in (5, 5, 6)
+    ]
+    assert np.array_equal(runs[0].flows.fct_ps, runs[1].flows.fct_ps)
+    assert not np.array_equal(runs[0].flows.fct_ps, runs[2].flows.fct_ps)
