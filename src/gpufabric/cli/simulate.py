@@ -1,0 +1,212 @@
+"""``gpufabric simulate``: what a fabric delivers under traffic, once or over many settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from gpufabric.cli.loading import CatalogFolder
+from gpufabric.cli.simulate_run import Output, Request, Source, Sweep, run
+from gpufabric.cli.workers import BACKENDS
+from gpufabric.core.text import _
+from gpufabric.routing.modes import ROUTING_MODES
+from gpufabric.sim.routing_choice import SEED_SCOPES, Routing
+from gpufabric.sim.scenario import CROSS_RAIL, SWEEP_KEYS, Scenario, parse_bytes
+from gpufabric.sim.traffic import PATTERNS, SIZES, PatternOptions
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help=_("What a fabric delivers."))
+
+
+@app.callback()
+def simulate() -> None:
+    """What a fabric delivers."""
+
+
+_Fabric = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FABRIC]", help=_("Fabric file (.json, .fab) or spec (.yaml); none with --links.")
+    ),
+]
+_Candidate = Annotated[
+    str | None, typer.Option(metavar="NAME", help=_("Candidate of the spec to simulate."))
+]
+_Pattern = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME|FILE", help=", ".join(PATTERNS) + _(", or a file of flows (.csv, .parquet).")
+    ),
+]
+_Links = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help=_("Channels that the column path of the flows names.")),
+]
+_Bytes = Annotated[
+    str, typer.Option("--bytes", metavar="SIZE", help=_("Bytes of one flow: 1e9, 64KiB, 1GB."))
+]
+_Sizes = Annotated[
+    str,
+    typer.Option(metavar="KIND", help=", ".join(SIZES) + _(": drawn around --bytes.")),
+]
+_FanIn = Annotated[int | None, typer.Option(help=_("incast: senders. Left out: 16."))]
+_Load = Annotated[
+    float | None, typer.Option(help=_("uniform: share of what the NICs can send. Left out: 0.5."))
+]
+_Flows = Annotated[int | None, typer.Option(help=_("uniform: flows. Left out: 10,000."))]
+_HotShare = Annotated[
+    float | None,
+    typer.Option(help=_("hotspot: part of the GPUs that send to the hot host. Left out: 0.25.")),
+]
+_Gpus = Annotated[
+    int | None, typer.Option(help=_("Only the first GPUs take part. Left out: all of today."))
+]
+_Routing = Annotated[
+    str,
+    typer.Option(
+        metavar="MODE",
+        help=", ".join(ROUTING_MODES) + _(". Left out: adaptive on InfiniBand, ecmp on RoCE."),
+    ),
+]
+_Qps = Annotated[
+    int,
+    typer.Option(help=_("Queue pairs of a flow on each NIC port; each takes a path of its own.")),
+]
+_HashSeeds = Annotated[
+    str,
+    typer.Option(metavar="SCOPE", help=", ".join(SEED_SCOPES) + _(": what shares a hash seed.")),
+]
+_Lmc = Annotated[int, typer.Option(help=_("InfiniBand: 2 to its power LIDs for each port."))]
+_CrossRail = Annotated[
+    str,
+    typer.Option(
+        metavar="WAY",
+        help=", ".join(CROSS_RAIL)
+        + _(": how flows change rails. Left out: pxn on rail-only fabrics, else fabric."),
+    ),
+]
+_Fail = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHAT",
+        help=_(
+            "link:DEVICE[PORT], link:DEVICE>DEVICE, switch:NAME or random:SHARE; with @FROM or "
+            "@FROM..UNTIL in seconds. May be given several times."
+        ),
+    ),
+]
+_Reconverge = Annotated[
+    float, typer.Option(metavar="S", help=_("Seconds from a failure in the run to new paths."))
+]
+_NoGpuDirect = Annotated[
+    bool, typer.Option("--no-gpudirect", help=_("NICs go through host memory, with its rate."))
+]
+_Seed = Annotated[int, typer.Option(help=_("Draws all that is random; the same gives the same."))]
+_Until = Annotated[
+    float | None, typer.Option(metavar="S", help=_("End of the run. Left out: all have ended."))
+]
+_AsJson = Annotated[bool, typer.Option("--json", help=_("Print JSON."))]
+_Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="DIR", help=_("Folder for the results as files.")),
+]
+_Format = Annotated[str, typer.Option("--format", metavar="FORM", help="csv, parquet")]
+_Plot = Annotated[
+    bool, typer.Option("--plot", help=_("Also write heatmap.png and report.html (needs -o)."))
+]
+_Bins = Annotated[int, typer.Option(help=_("Time bins of the utilisation over time."))]
+_Sweep = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE,VALUE",
+        help=_("What-if: vary {keys}. May be given several times.").format(
+            keys=", ".join(SWEEP_KEYS)
+        ),
+    ),
+]
+_Seeds = Annotated[int, typer.Option(help=_("What-if: seeds of each combination, from --seed on."))]
+_Jobs = Annotated[
+    int | None, typer.Option(help=_("What-if: runs at once. Left out: one for each core."))
+]
+_Backend = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help=_("What-if: ") + ", ".join(BACKENDS) + "."),
+]
+_Scheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help=_("What-if: the cluster's scheduler."))
+]
+
+
+@app.command()
+def traffic(  # noqa: PLR0913 - one parameter for each option
+    fabric: _Fabric = None,
+    *,
+    candidate: _Candidate = None,
+    pattern: _Pattern = "permutation",
+    links: _Links = None,
+    size: _Bytes = "1GB",
+    sizes: _Sizes = "fixed",
+    fan_in: _FanIn = None,
+    load: _Load = None,
+    flows: _Flows = None,
+    hot_share: _HotShare = None,
+    gpus: _Gpus = None,
+    routing: _Routing = "",
+    qps: _Qps = 1,
+    hash_seeds: _HashSeeds = "switch",
+    lmc: _Lmc = 0,
+    cross_rail: _CrossRail = "",
+    fail: _Fail = None,
+    reconverge: _Reconverge = 0.0,
+    no_gpudirect: _NoGpuDirect = False,
+    seed: _Seed = 0,
+    until: _Until = None,
+    as_json: _AsJson = False,
+    output: _Output = None,
+    table_format: _Format = "csv",
+    plot: _Plot = False,
+    bins: _Bins = 100,
+    sweep: _Sweep = None,
+    seeds: _Seeds = 1,
+    jobs: _Jobs = None,
+    backend: _Backend = None,
+    scheduler: _Scheduler = None,
+    catalog: CatalogFolder = None,
+) -> None:
+    """Send traffic through a fabric: completion times, bandwidth, busiest links.
+
+    With --sweep or --seeds many settings are run, on all cores or a cluster of yours; with -o an
+    interrupted sweep goes on where it was.
+    """
+    options = _given(fan_in=fan_in, load=load, n_flows=flows, hot_share=hot_share)
+    scenario = Scenario(
+        pattern=pattern,
+        options=PatternOptions(size_bytes=parse_bytes(size), sizes=sizes, **options),
+        routing=Routing(routing, qps, hash_seeds, lmc),  # type: ignore[arg-type]
+        cross_rail=cross_rail,
+        fail=tuple(fail or ()),
+        n_gpus=gpus,
+        seed=seed,
+        until_s=np.inf if until is None else until,
+        reconverge_s=reconverge,
+        has_gpudirect=not no_gpudirect,
+        n_bins=bins,
+    )
+    run(
+        Request(
+            Source(fabric, candidate, catalog, links),
+            scenario=scenario,
+            given=frozenset(options),
+            output=Output(output, table_format, as_json=as_json, plot=plot),
+            sweep=Sweep(tuple(sweep or ()), seeds, jobs, backend, scheduler),
+        )
+    )
+
+
+def _given(**options: float | None) -> dict[str, Any]:
+    """Return the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,163 @@
+"""A run of traffic on a terminal: what was asked, times, bandwidth, tiers, busiest channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gpufabric.core.text import _
+from gpufabric.report.side_by_side import decision_texts
+from gpufabric.sim.traffic_result import TrafficResult
+
+__all__ = ["bytes_words", "print_traffic", "status_words", "time_words"]
+
+
+def time_words(seconds: float | None) -> str:
+    """Return a time with a unit that reads well.
+
+    Examples
+    --------
+    >>> time_words(0.0201), time_words(3.2e-6), time_words(None)
+    ('20.1 ms', '3.2 µs', '–')
+    """
+    if seconds is None:
+        return "–"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds / 1e-9:.4g} ns" if seconds else "0 s"
+
+
+def bytes_words(count: float) -> str:
+    """Return a number of bytes in decimal units.
+
+    Examples
+    --------
+    >>> bytes_words(1.024e12), bytes_words(512)
+    ('1.024 TB', '512 B')
+    """
+    for unit, size in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.4g} {unit}"
+    return f"{count:g} B"
+
+
+def status_words() -> dict[str, str]:
+    """Return what each status of flows is called, in the language in use."""
+    return {
+        "finished": _("finished"),
+        "unreachable": _("unreachable"),
+        "stalled": _("stalled"),
+        "waiting": _("waiting"),
+        "running": _("running"),
+        "pending": _("pending"),
+    }
+
+
+def print_traffic(result: TrafficResult, console: Console, n_busiest: int = 10) -> None:
+    """Print a run: its head, its numbers, its tiers and its warnings."""
+    summary = result.summary(n_busiest)
+    console.print(Text(_headline(summary), "bold"))
+    console.print(_numbers(summary))
+    if summary["fct_us"] is not None:
+        console.print(_times(summary))
+    console.print(_tiers(summary["tiers"]))
+    if summary["busiest"]:
+        console.print(_busiest(summary["busiest"]))
+    told = result.decisions
+    if told:
+        console.print()
+        console.print(Text(_("Assumptions and choices"), "bold"))
+        for text in decision_texts(told):
+            console.print(text)
+
+
+def _headline(summary: dict[str, Any]) -> str:
+    return _("{pattern}, {routing}: {flows} flows, {bytes}").format(
+        pattern=summary["traffic"]["pattern"],
+        routing=summary["routing"]["mode"],
+        flows=f"{summary['flows']['total']:,}",
+        bytes=bytes_words(summary["bytes"]["total"]),
+    )
+
+
+def _plain(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for at, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if at == 0 else "right", overflow="fold")
+    return table
+
+
+def _numbers(summary: dict[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    band, counts = summary["bandwidth"], status_words()
+    flows = [
+        f"{count:,} {counts[word]}" for word, count in summary["flows"].items() if word != "total"
+    ]
+    rows = [
+        (_("Flows"), ", ".join(flows)),
+        (_("Completion time"), time_words(summary["completion_s"])),
+        (_("Bandwidth"), _bandwidth(band)),
+        (_("Jain index"), _number(summary["jain_index"])),
+    ]
+    if summary["bytes"]["undelivered"]:
+        rows.append((_("Not delivered"), bytes_words(summary["bytes"]["undelivered"])))
+    rows += [
+        (_("Failure"), _("{what}: {n} links").format(what=failure["what"], n=failure["links"]))
+        for failure in summary["failures"]
+    ]
+    for label, words in rows:
+        table.add_row(label, Text(words))
+    return table
+
+
+def _bandwidth(band: dict[str, float | None]) -> str:
+    if band["achieved_gbps"] is None or band["share"] is None or band["ideal_gbps"] is None:
+        return "–"
+    return _("{achieved} of {ideal} Gb/s that the endpoints allow: {share}").format(
+        achieved=f"{band['achieved_gbps']:,.0f}",
+        ideal=f"{band['ideal_gbps']:,.0f}",
+        share=f"{band['share']:.1%}",
+    )
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _times(summary: dict[str, Any]) -> Table:
+    names = list(summary["fct_us"])
+    table = _plain("", *names)
+    table.add_row(
+        _("Flow completion time"), *(time_words(summary["fct_us"][name] * 1e-6) for name in names)
+    )
+    table.add_row(_("Slowdown"), *(f"{summary['slowdown'][name]:.3f}" for name in names))
+    return table
+
+
+def _tiers(tiers: Sequence[dict[str, Any]]) -> Table:
+    table = _plain(
+        _("Utilisation of channels"), _("channels"), _("mean"), _("median"), _("busiest")
+    )
+    for row in tiers:
+        if not row["most"]:
+            continue
+        table.add_row(
+            Text(row["tier"].replace("_", "–")),
+            f"{row['channels']:,}",
+            *(f"{row[key]:.1%}" for key in ("mean", "median", "most")),
+        )
+    return table
+
+
+def _busiest(rows: Sequence[dict[str, Any]]) -> Table:
+    table = _plain(_("Busiest channels"), _("utilisation"))
+    for row in rows:
+        table.add_row(Text(row["name"]), f"{row['utilisation']:.1%}")
+    return table
