@@ -30,7 +30,7 @@ def entries() -> dict[str, Entry]:
         ),
         "design": Entry("design", "design", _("Design candidates of a spec and print the counts.")),
         "show": Entry("show", "show", _("Show what a fabric file holds.")),
-        "simulate": Entry("simulate", "app", _("What a fabric delivers under traffic.")),
+        "simulate": Entry("simulate", "app", _("What a fabric delivers.")),
         "export": Entry("export", "export", _("Write a fabric in the format of another tool.")),
         "catalog": Entry("catalog", "app", _("Devices, their numbers and their sources.")),
         "schema": Entry(
