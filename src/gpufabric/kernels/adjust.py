@@ -12,8 +12,10 @@ order of level, and goes on only through bundles whose own level changes:
 Each channel opens at most once a round and is settled when it closes. The heap holds, for every
 channel that may need attention, a lower bound of the level at which it does. Bundles that are not
 free count with their old level, which is right below the level reached (they are settled) and
-corrected when the channel closes (they come down). The result is exact: the same levels as a
-water-filling of everything, up to rounding.
+corrected when the channel closes (they come down). Where a change turns out to reach much of the
+fabric, all bundles above the level reached are freed at once (a *flood*): from there on it is a
+plain water-filling, which costs less for each bundle. The result is exact either way: the same
+levels as a water-filling of everything, up to rounding.
 
 Compare J. Ros-Giralt et al., "On the bottleneck structure of congestion-controlled networks",
 SIGMETRICS 2019: a change moves only through the part of the bottleneck structure below it.
@@ -33,6 +35,9 @@ CONVERGED = 0
 NO_PROGRESS = 1
 ROUND, N_TOUCHED, N_FREE, N_FLOODS = range(4)  # places in `tally`
 SLACK = 1e-13  # relative; less room than this is none, two levels this close are one level
+ALLOWED = 2  # members looked at for each active bundle before a flood is cheaper (measured)
+OPENING = 4  # members looked at that freeing one of them costs as much as (measured)
+MOST_FLOODS = 5  # each round of late that flooded halves ALLOWED, up to so many
 PATIENCE = 1000  # steps per channel and bundle: far more than a round can need
 
 
@@ -44,7 +49,7 @@ def adjust(solver: Solver) -> int:
     """
     heap, channels, tally = solver.heap, solver.channels, solver.tally
     patience = PATIENCE * (channels.size + solver.bundles.size)
-    allowed = (2 * solver.active[0]) >> tally[N_FLOODS]
+    allowed = (ALLOWED * solver.active[0]) >> tally[N_FLOODS]
     is_flooded = False
     reached = 0.0
     while heap[0] > 0:
@@ -59,7 +64,7 @@ def adjust(solver: Solver) -> int:
             continue
         reached = max(reached, due)
         opens = has_room(channel, tally[ROUND])
-        allowed -= 4 * channel.count if opens else channel.count
+        allowed -= OPENING * channel.count if opens else channel.count
         if allowed < 0 and not is_flooded:
             flood(solver, reached)
             is_flooded = True
@@ -75,7 +80,7 @@ def adjust(solver: Solver) -> int:
         if patience < 0:
             return NO_PROGRESS
     tally[N_FLOODS] += 1 if is_flooded else -1
-    tally[N_FLOODS] = min(max(tally[N_FLOODS], 0), 5)
+    tally[N_FLOODS] = min(max(tally[N_FLOODS], 0), MOST_FLOODS)
     tally[ROUND] += 1
     return CONVERGED
 
