@@ -14,6 +14,7 @@ from gpufabric.kernels.packet_events import (
     INCREASE,
     KICKS,
     KIND_BITS,
+    KIND_MASK,
     LANE_BITS,
     MOST_LANES,
     N_EVENTS,
@@ -75,7 +76,7 @@ def run_packets(run: PacketRun, until_ps: int) -> int:
             look_ahead(run, lane)
         if clock[N_TRACED] < run.trace.shape[0]:
             trace(run, code)
-        happen(run, code & 7, code >> KIND_BITS)
+        happen(run, code & KIND_MASK, code >> KIND_BITS)
         at = 0
         while at < clock[N_KICKS]:
             start(run, clock[KICKS + at])
@@ -155,7 +156,7 @@ def trace(run: PacketRun, code: int) -> None:
     Reference: tests/reference/packet.py, Engine.note.
     """
     row = run.trace[run.clock[N_TRACED]]
-    kind, number = code & 7, code >> KIND_BITS
+    kind, number = code & KIND_MASK, code >> KIND_BITS
     row[0] = run.clock[NOW]
     row[1] = kind
     row[2] = number

@@ -8,7 +8,7 @@ No value changes, so there is no reference.
 from __future__ import annotations
 
 from gpufabric.kernels.jit import inner_kernel
-from gpufabric.kernels.packet_events import ARRIVE, KIND_BITS, SENT
+from gpufabric.kernels.packet_events import ARRIVE, KIND_BITS, KIND_MASK, SENT
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.prefetch import prefetch
 
@@ -27,7 +27,7 @@ def look_ahead(run: PacketRun, lane: int) -> None:
     if ring.first + FAR < ring.end:
         far = run.events[2 * (ring.offset + (ring.first + FAR & ring.mask)) + 1]
         near = run.events[2 * (ring.offset + (ring.first + NEAR & ring.mask)) + 1]
-        kind, number = far & 7, far >> KIND_BITS
+        kind, number = far & KIND_MASK, far >> KIND_BITS
         if kind == ARRIVE:
             prefetch(run.packets, number)
             look_at_packet(run, near >> KIND_BITS)

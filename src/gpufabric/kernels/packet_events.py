@@ -38,7 +38,8 @@ NEVER = 2**62
 LANE_BITS = 5  # of the lane in `due`
 MOST_LANES = 2**LANE_BITS  # the heap counted
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)  # kinds of events
-KIND_BITS = 3
+KIND_BITS = 5
+KIND_MASK = 2**KIND_BITS - 1
 
 # Places in `clock`.
 NOW, FREE, N_FREE, N_LATER, ORDER, FULL, N_EVENTS, N_TRACED, N_KICKS = range(9)
