@@ -104,13 +104,13 @@ class Flow:
 class Buffer:
     """A switch's memory; `used`, `headroom` and `pausing` by channel and class."""
 
-    def __init__(self, engine: Engine, channels: list[int]) -> None:
+    def __init__(self, engine: Engine, channels: list[int], total_bytes: int) -> None:
         self.engine = engine
         buffer, classes = engine.config.buffer, engine.config.classes
         counted = sum(one.kind is not ClassKind.UNCOUNTED for one in classes)
         lossless = sum(one.kind is ClassKind.LOSSLESS for one in classes)
         rooms = sum(engine.headroom(channel) for channel in channels)
-        self.pool = buffer.total_bytes - buffer.reserve_bytes * counted * len(channels)
+        self.pool = total_bytes - buffer.reserve_bytes * counted * len(channels)
         self.pool -= rooms * lossless
         self.reserve = buffer.reserve_bytes
         self.shared = 0
@@ -176,6 +176,12 @@ class Engine:
         self.delay = [int(x) for x in wires.delay_ps]
         self.head = [int(x) for x in wires.head]
         self.reverse = [int(x) for x in wires.reverse]
+        self.forwarding = {-1: 0} | {
+            head: round(config.forwarding_ns * 1000)
+            if problem.forwarding_ps is None
+            else int(problem.forwarding_ps[head])
+            for head in set(self.head) - {-1}
+        }
         n = len(config.classes)
         self.ports = [
             Port(
@@ -188,7 +194,13 @@ class Engine:
         ]
         self.flows = [self.flow(problem, at) for at in range(problem.n_flows)]
         self.buffers = {
-            switch: Buffer(self, [c for c, head in enumerate(self.head) if head == switch])
+            switch: Buffer(
+                self,
+                [c for c, head in enumerate(self.head) if head == switch],
+                config.buffer.total_bytes
+                if problem.buffer_bytes is None
+                else int(problem.buffer_bytes[switch]),
+            )
             for switch in set(self.head) - {-1}
         }
         self.now = 0
@@ -232,10 +244,9 @@ class Engine:
         return set(sorted(count, key=lambda size: (-count[size], -size))[:3])
 
     def flight(self, channel: int, kind: int) -> int:
-        ns = self.config.forwarding_ns if self.head[channel] >= 0 else 0.0
         if kind == PFC:
-            ns = self.config.pause_reaction_ns
-        return self.delay[channel] + round(ns * 1000)
+            return self.delay[channel] + round(self.config.pause_reaction_ns * 1000)
+        return self.delay[channel] + self.forwarding[self.head[channel]]
 
     def common_delays(self) -> set[int]:
         channels = range(len(self.gbps))
@@ -251,8 +262,8 @@ class Engine:
             return given
         headers = self.config.headers
         full = self.config.transport.mtu_bytes + headers.data_bytes + headers.first_bytes
-        wait = 2 * self.delay[channel]
-        wait += int((self.config.pause_reaction_ns + self.config.forwarding_ns) * 1000)
+        wait = 2 * self.delay[channel] + self.forwarding[self.head[channel]]
+        wait += int(self.config.pause_reaction_ns * 1000)
         frames = 2 * (full + headers.gap_bytes) + headers.pfc_bytes + headers.gap_bytes
         return math.ceil(wait * self.gbps[channel] / 8000) + frames + 2 * full
 

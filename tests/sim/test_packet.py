@@ -111,7 +111,8 @@ def test_right_headroom_loses_nothing_and_short_headroom_does(gbps: float, delay
     # Meanwhile one packet of each input in four leaves.
     wait_ps = 2 * delay_ps + FORWARD_PS + 600_000 + 84 * 8000 / gbps
     under_way = wait_ps * gbps / 8000 * (4096 + DATA) / wire(4096)
-    most = int(headroom_for(np.array([gbps]), np.array([delay_ps]), BARE)[0])
+    forwarding_ps = np.array([round(BARE.forwarding_ns * 1000)])
+    most = int(headroom_for(np.array([gbps]), np.array([delay_ps]), forwarding_ps, BARE)[0])
     assert under_way < most < under_way + 6 * 4200
     assert dropped(None) == 0
     assert dropped(int(under_way) + 2 * 4200) == 0

@@ -46,7 +46,11 @@ def problems(draw: Any) -> PacketProblem:
             target = (source + draw(st.integers(1, n_hosts - 1))) % n_hosts
         flows.append((source, target, draw(st.one_of(SIZES, st.integers(0, 60_000)))))
         starts.append(draw(st.sampled_from([0, 0, 0, 1_000, 3_333_333])))
-    return problem_of(links, n_hosts, flows, starts)
+    problem = problem_of(links, n_hosts, flows, starts)
+    if draw(st.booleans()):
+        own = [draw(st.sampled_from([0, 500_000, 190_000])) for _ in range(n_switches)]
+        return replace(problem, forwarding_ps=np.array(own)[: problem.wires.head.max() + 1])
+    return problem
 
 
 @st.composite
@@ -149,11 +153,15 @@ def with_pool(problem: PacketProblem, config: PacketConfig, pool_bytes: int) -> 
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(problems(), configs(), st.sampled_from([5_000, 20_000, 100_000]))
+@given(problems(), configs(), st.sampled_from([5_000, 20_000, 100_000]), st.booleans())
 def test_kernel_equals_reference_event_for_event(
-    problem: PacketProblem, config: PacketConfig, pool_bytes: int
+    problem: PacketProblem, config: PacketConfig, pool_bytes: int, has_own_buffers: bool
 ) -> None:
     config = with_pool(problem, config, pool_bytes)
+    if has_own_buffers:
+        more = np.arange(problem.wires.head.max() + 1) * 7_000
+        problem = replace(problem, buffer_bytes=config.buffer.total_bytes + more)
+        config = replace(config, buffer=replace(config.buffer, total_bytes=0))
     engine = Engine(problem, config)
     engine.run(UNTIL_PS)
     assert len(engine.trace) < TRACE

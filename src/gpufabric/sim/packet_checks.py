@@ -33,6 +33,8 @@ class CheckedPackets:
     size_bytes: Longs  # int64[n_flows] [byte]
     path: Ints  # int32[n_flows]
     start_ps: Longs  # int64[n_flows] [ps]
+    forwarding_ps: Longs  # int64[n_switches] [ps]
+    buffer_bytes: Longs  # int64[n_switches] [byte]
 
     @property
     def n_flows(self) -> int:
@@ -66,12 +68,28 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
         _longs(checks, "size_bytes", problem.size_bytes, n_flows, MOST * 256),
         checks.ints("path", path, n_flows, 0, paths.n_paths),
         _longs(checks, "start_ps", start_ps, n_flows, MOST_PS),
+        *_check_switches(checks, problem, config, int(wires.head.max(initial=-1)) + 1),
     )
     if not checks.faults:
         _check_ends(checks, wires, paths, back)
         _check_length(checks, checked, config)
     checks.raise_all()
     return checked
+
+
+def _check_switches(
+    checks: ArrayChecks, problem: PacketProblem, config: PacketConfig, n_switches: int
+) -> tuple[Longs, Longs]:
+    """Return forwarding delay and buffer of each switch."""
+    forwarding_ps, buffer_bytes = problem.forwarding_ps, problem.buffer_bytes
+    if forwarding_ps is None:
+        forwarding_ps = np.full(n_switches, round(config.forwarding_ns * 1000), np.int64)
+    if buffer_bytes is None:
+        buffer_bytes = np.full(n_switches, config.buffer.total_bytes, np.int64)
+    return (
+        _longs(checks, "forwarding_ps", forwarding_ps, n_switches, 10**12),
+        _longs(checks, "buffer_bytes", buffer_bytes, n_switches, MOST),
+    )
 
 
 def _longs(checks: ArrayChecks, where: str, values: Longs, size: int, most: int) -> Longs:

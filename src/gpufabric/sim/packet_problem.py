@@ -65,6 +65,11 @@ class PacketProblem:
         int32[n_flows]: row of each flow; flow f uses row f where None.
     start_ps
         int64[n_flows] [ps]; 0 where None.
+    forwarding_ps
+        int64[n_switches]: from a packet's last bit at each switch to its place in the buffer [ps];
+        ``PacketConfig.forwarding_ns`` where None.
+    buffer_bytes
+        int64[n_switches]: buffer of each switch [byte]; ``SwitchBuffer.total_bytes`` where None.
     """
 
     wires: Wires
@@ -73,6 +78,8 @@ class PacketProblem:
     size_bytes: Longs
     path: Ints | None = None
     start_ps: Longs | None = None
+    forwarding_ps: Longs | None = None
+    buffer_bytes: Longs | None = None
 
     @property
     def n_flows(self) -> int:

@@ -120,7 +120,9 @@ def serial_ps(wire_bytes: Longs, gbps: float, tick_ps: int) -> Longs:
     return (wire_bytes * 8000 / gbps).astype(np.int64) // tick_ps * tick_ps
 
 
-def headroom_for(gbps: Floats, delay_ps: Longs, config: PacketConfig) -> Longs:
+def headroom_for(
+    gbps: Floats, delay_ps: Longs, forwarding_ps: Longs, config: PacketConfig
+) -> Longs:
     """Return int64[n_channels]: bytes that may still come after XOFF was decided [byte].
 
     The PFC frame waits for a full packet, is sent, travels and takes effect; the far end then
@@ -130,7 +132,7 @@ def headroom_for(gbps: Floats, delay_ps: Longs, config: PacketConfig) -> Longs:
     headers = config.headers
     full = config.transport.mtu_bytes + headers.data_bytes + headers.first_bytes
     wire = 2 * (full + headers.gap_bytes) + headers.pfc_bytes + headers.gap_bytes
-    wait_ps = 2 * delay_ps + int((config.pause_reaction_ns + config.forwarding_ns) * 1000)
+    wait_ps = 2 * delay_ps + forwarding_ps + int(config.pause_reaction_ns * 1000)
     return (np.ceil(wait_ps * gbps / 8000) + wire + 2 * full).astype(np.int64)
 
 
@@ -199,8 +201,8 @@ def _ports(
     ports["sending"] = -1
     ports["last"] = len(config.classes) - 1
     ports["head"], ports["reverse"] = wires.head, wires.reverse
-    forwarding_ps = round(config.forwarding_ns * 1000)
-    delay = wires.delay_ps + np.where(wires.head >= 0, forwarding_ps, 0)
+    forwarding_ps = np.append(checked.forwarding_ps, 0)[wires.head]  # -1, a NIC: without
+    delay = wires.delay_ps + forwarding_ps
     delay_pfc = wires.delay_ps + round(config.pause_reaction_ns * 1000)
     ports["delay_ps"], aside["delay_pfc_ps"] = delay, delay_pfc
     values, which, count = np.unique(
@@ -218,7 +220,7 @@ def _ports(
     if buffer.alpha_gbps > 0:
         doublings = np.floor(np.log2(np.maximum(1.0, wires.gbps / buffer.alpha_gbps)))
         ports["alpha_log2"] += doublings.astype(np.int32)
-    headroom = headroom_for(wires.gbps, wires.delay_ps, config)
+    headroom = headroom_for(wires.gbps, wires.delay_ps, forwarding_ps, config)
     ports["headroom"] = headroom if buffer.headroom_bytes is None else buffer.headroom_bytes
     return ports, aside, n_lanes + common.size
 
@@ -320,11 +322,11 @@ def _switches(checked: CheckedPackets, config: PacketConfig, ports: Records) -> 
     each = config.buffer.reserve_bytes * n_counted + ports["headroom"].astype(np.int64) * n_lossless
     taken = np.bincount(head[inward], each[inward], minlength=n_switches).astype(np.int64)
     switches = records(SWITCH, n_switches)
-    switches["pool"] = config.buffer.total_bytes - taken
+    switches["pool"] = checked.buffer_bytes - taken
     if (switches["pool"] <= 0).any():
         at = int(np.argmax(switches["pool"] <= 0))
         what = _("reserves and headrooms of switch {switch} take {taken} bytes of {total}.").format(
-            switch=at, taken=taken[at], total=config.buffer.total_bytes
+            switch=at, taken=taken[at], total=checked.buffer_bytes[at]
         )
         remedy = _("Take a larger buffer, shorter cables, or fewer lossless classes.")
         raise InputError(Fault("buffer.total_bytes", what, remedy=remedy))
