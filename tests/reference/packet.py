@@ -15,6 +15,7 @@ from typing import Any
 
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
 from gpufabric.sim.packet_problem import PacketProblem
+from tests.reference.packet_settings import Settings
 
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)
 DATA, ACK, NAK, CNP, PFC = range(5)
@@ -74,6 +75,7 @@ class Flow:
     line: float
     rate: float
     target: float
+    traffic: int
     acked: int = 0
     next: int = 0
     top: int = 0
@@ -106,39 +108,38 @@ class Buffer:
 
     def __init__(self, engine: Engine, channels: list[int], total_bytes: int) -> None:
         self.engine = engine
-        buffer, classes = engine.config.buffer, engine.config.classes
-        counted = sum(one.kind is not ClassKind.UNCOUNTED for one in classes)
-        lossless = sum(one.kind is ClassKind.LOSSLESS for one in classes)
-        rooms = sum(engine.headroom(channel) for channel in channels)
-        self.pool = total_bytes - buffer.reserve_bytes * counted * len(channels)
-        self.pool -= rooms * lossless
+        buffer = engine.config.buffer
+        self.pool = total_bytes
+        for channel in channels:
+            for traffic in range(len(engine.config.classes)):
+                self.pool -= engine.settings.headroom(channel, traffic)
+                if engine.settings.kind(channel, traffic) is not ClassKind.UNCOUNTED:
+                    self.pool -= buffer.reserve_bytes
         self.reserve = buffer.reserve_bytes
         self.shared = 0
         self.used: Counter[tuple[int, int]] = Counter()
         self.above: Counter[tuple[int, int]] = Counter()
         self.pausing: set[tuple[int, int]] = set()
 
-    def threshold(self, channel: int) -> int:
-        buffer = self.engine.config.buffer
-        if buffer.xoff_bytes:
-            return buffer.xoff_bytes
-        power = buffer.alpha_log2
-        gbps = self.engine.gbps[channel]
-        if buffer.alpha_gbps and gbps > buffer.alpha_gbps:
-            power += math.floor(math.log2(gbps / buffer.alpha_gbps))
+    def threshold(self, channel: int, traffic: int) -> int:
+        static = self.engine.settings.xoff(channel, traffic)
+        if static:
+            return static
+        power = self.engine.settings.alpha_log2(channel, traffic)
         return math.floor((self.pool - self.shared) * 2.0**power)
 
     def admit(self, channel: int, traffic: int, size: int) -> bool:
         key = channel, traffic
         over = self.used[key] + size - self.reserve
         share = max(0, min(size, over))
-        fits = over <= self.threshold(channel) and share <= self.pool - self.shared
+        fits = over <= self.threshold(channel, traffic) and share <= self.pool - self.shared
         if over <= 0 or fits:
             self.used[key] += size
             self.shared += share
             return True
-        lossless = self.engine.config.classes[traffic].kind is ClassKind.LOSSLESS
-        if lossless and self.above[key] + size <= self.engine.headroom(channel):
+        settings = self.engine.settings
+        lossless = settings.kind(channel, traffic) is ClassKind.LOSSLESS
+        if lossless and self.above[key] + size <= settings.headroom(channel, traffic):
             self.above[key] += size
             return True
         return False
@@ -154,15 +155,16 @@ class Buffer:
     def must_pause(self, channel: int, traffic: int) -> bool:
         key = channel, traffic
         share = max(0, self.used[key] - self.reserve)
-        full = self.above[key] > 0 or share >= self.threshold(channel)
-        return key not in self.pausing and full
+        full = self.above[key] > 0 or share >= self.threshold(channel, traffic)
+        able = self.engine.settings.sends_pfc(channel, traffic)
+        return key not in self.pausing and full and able
 
     def may_resume(self, channel: int, traffic: int) -> bool:
         key = channel, traffic
         if key not in self.pausing or self.above[key] > 0:
             return False
         share = max(0, self.used[key] - self.reserve)
-        low = share + self.engine.config.buffer.xon_offset_bytes <= self.threshold(channel)
+        low = share + self.engine.config.buffer.xon_offset_bytes <= self.threshold(channel, traffic)
         return share == 0 or low
 
 
@@ -192,6 +194,7 @@ class Engine:
             )
             for _ in self.gbps
         ]
+        self.settings = Settings(wires, config, self.headroom)
         self.flows = [self.flow(problem, at) for at in range(problem.n_flows)]
         self.buffers = {
             switch: Buffer(
@@ -229,7 +232,10 @@ class Engine:
         size = int(problem.size_bytes[number])
         n = max(1, math.ceil(size / self.config.transport.mtu_bytes))
         line = self.gbps[route[0]]
-        return Flow(route, back, size, n, line, line, line)
+        traffic = self.config.data_class
+        if problem.traffic_class is not None:
+            traffic = int(problem.traffic_class[number])
+        return Flow(route, back, size, n, line, line, line, traffic)
 
     def size_of(self, flow: Flow, number: int) -> int:
         mtu = self.config.transport.mtu_bytes
@@ -256,13 +262,10 @@ class Engine:
     def serial(self, wire: int, gbps: float) -> int:
         return int(wire * 8000 / gbps) // self.config.tick_ps * self.config.tick_ps
 
-    def headroom(self, channel: int) -> int:
-        given = self.config.buffer.headroom_bytes
-        if given is not None:
-            return given
+    def headroom(self, channel: int, delay: int) -> int:
         headers = self.config.headers
         full = self.config.transport.mtu_bytes + headers.data_bytes + headers.first_bytes
-        wait = 2 * self.delay[channel] + self.forwarding[self.head[channel]]
+        wait = 2 * delay + self.forwarding[self.head[channel]]
         wait += int(self.config.pause_reaction_ns * 1000)
         frames = 2 * (full + headers.gap_bytes) + headers.pfc_bytes + headers.gap_bytes
         return math.ceil(wait * self.gbps[channel] / 8000) + frames + 2 * full
@@ -339,28 +342,26 @@ class Engine:
         return None
 
     def first_waiting(self, number: int, traffic: int) -> Packet:
-        port, one = self.ports[number], self.config.classes[traffic]
+        port = self.ports[number]
         packet = port.queues[traffic].popleft()
         came = packet.came_on
         if came < 0:
             return packet
-        if one.kind is not ClassKind.UNCOUNTED:
+        if self.settings.kind(came, traffic) is not ClassKind.UNCOUNTED:
             buffer = self.buffers[self.head[came]]
             buffer.release(came, traffic, packet.size)
             if buffer.may_resume(came, traffic):
                 buffer.pausing.remove((came, traffic))
                 self.send_pfc(self.reverse[came], traffic, pause=False)
-        if one.is_marked and self.config.ecn is not None:
-            self.mark(number, packet, sum(other.size for other in port.queues[traffic]))
+        ecn = self.settings.ecn(number, traffic)
+        if ecn is not None:
+            self.mark(number, packet, sum(other.size for other in port.queues[traffic]), ecn)
         return packet
 
-    def mark(self, number: int, packet: Packet, depth: int) -> None:
-        ecn = self.config.ecn
-        assert ecn is not None
-        scale = self.gbps[number] / 100
-        kmin, kmax = int(ecn.kmin_bytes * scale), int(ecn.kmax_bytes * scale)
+    def mark(self, number: int, packet: Packet, depth: int, ecn: tuple[int, int, float]) -> None:
+        kmin, kmax, pmax = ecn
         if depth > kmin:
-            if depth <= kmax and self.draw() >= ecn.pmax * (depth - kmin) / (kmax - kmin):
+            if depth <= kmax and self.draw() >= pmax * (depth - kmin) / (kmax - kmin):
                 return
             packet.marked = True
             self.ports[number].marked += 1
@@ -410,6 +411,8 @@ class Engine:
 
     def hold(self, number: int, traffic: int, *, pause: bool) -> None:
         port = self.ports[number]
+        if not self.settings.obeys_pfc(number, traffic):
+            return
         if pause and traffic not in port.paused:
             port.paused.add(traffic)
             port.n_pauses += 1
@@ -433,8 +436,8 @@ class Engine:
     def forward(self, packet: Packet, channel: int) -> None:
         packet.hop += 1
         packet.came_on = channel
-        traffic, out = packet.traffic, packet.route[packet.hop]
-        kind = self.config.classes[traffic].kind
+        traffic, out = self.settings.queue(channel, packet.traffic), packet.route[packet.hop]
+        kind = self.settings.kind(channel, traffic)
         if kind is ClassKind.UNCOUNTED:
             self.enqueue(out, traffic, packet)
             return
@@ -489,6 +492,7 @@ class Engine:
         flow, headers = self.flows[number], self.config.headers
         size = headers.cnp_bytes if kind == CNP else headers.ack_bytes
         traffic = self.config.cnp_class if kind == CNP else self.config.ack_class
+        traffic = flow.traffic if traffic < 0 else traffic
         wire = size + headers.gap_bytes
         packet = Packet(kind, number, flow.expected, size, wire, traffic, flow.back)
         packet.marked = marked

@@ -28,7 +28,7 @@ class Engine(one.Engine):
         if flow.place == "" and self.has_work(flow):
             port = self.ports[flow.route[0]]
             flow.place = "row"
-            port.flows[self.config.data_class].append(number)
+            port.flows[flow.traffic].append(number)
             if port.sending is None:
                 self.kick(flow.route[0])
 
@@ -46,15 +46,14 @@ class Engine(one.Engine):
         packet = self.make_packet(number)
         if self.has_work(flow):
             flow.place = "row"
-            self.ports[flow.route[0]].flows[self.config.data_class].append(number)
+            self.ports[flow.route[0]].flows[flow.traffic].append(number)
         return packet
 
     def make_packet(self, number: int) -> Packet:
         flow, config = self.flows[number], self.config
         size = self.size_of(flow, flow.next)
         wire = size + config.headers.gap_bytes
-        traffic = config.data_class
-        packet = Packet(one.DATA, number, flow.next, size, wire, traffic, flow.route)
+        packet = Packet(one.DATA, number, flow.next, size, wire, flow.traffic, flow.route)
         self.sent[one.DATA] += 1
         flow.repeats += flow.next < flow.top
         flow.next += 1

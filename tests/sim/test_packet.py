@@ -17,8 +17,8 @@ from gpufabric.sim.packet_config import (
     TrafficClass,
     Transport,
 )
+from gpufabric.sim.packet_headroom import headroom_for
 from gpufabric.sim.packet_profiles import roce
-from gpufabric.sim.packet_setup import headroom_for
 from tests.sim.packet_cases import US, incast, problem_of, star
 
 DATA, FIRST, ACK, GAP = 62, 16, 66, 20  # bytes

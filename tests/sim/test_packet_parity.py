@@ -13,6 +13,7 @@ from gpufabric.sim.packet_config import (
     Dcqcn,
     Ecn,
     PacketConfig,
+    PortOverride,
     SwitchBuffer,
     TrafficClass,
     Transport,
@@ -61,8 +62,44 @@ def classes(draw: Any) -> dict[str, Any]:
         TrafficClass(draw(kinds), is_strict=draw(st.booleans()), is_marked=not draw(st.booleans()))
         for _ in range(n)
     )
-    names = ("data_class", "ack_class", "cnp_class")
-    return {"classes": rows, **{name: draw(st.integers(0, n - 1)) for name in names}}
+    if draw(st.booleans()):
+        rows = tuple(
+            replace(
+                one,
+                ecn=draw(st.sampled_from([None, Ecn(2e3, 8e3, 0.7)])),
+                alpha_log2=draw(st.sampled_from([None, -1, 0])),
+            )
+            for one in rows
+        )
+    least = {"data_class": 0, "ack_class": -1, "cnp_class": 0}
+    return {
+        "classes": rows,
+        **{name: draw(st.integers(low, n - 1)) for name, low in least.items()},
+    }
+
+
+@st.composite
+def overrides(draw: Any, n_classes: int) -> PortOverride:
+    def maybe(*values: Any) -> Any:
+        return draw(st.sampled_from([None, None, *values]))
+
+    headroom_bytes = maybe(0, 3_000, 40_000)
+    return PortOverride(
+        switches=draw(st.sampled_from([(), (0,)])),
+        ports=draw(st.sampled_from([(), (0,), (1, 4)])),
+        classes=tuple(draw(st.lists(st.integers(0, n_classes - 1), max_size=2))),
+        kind=maybe(*ClassKind),
+        queue=maybe(0, n_classes - 1),
+        has_pfc=maybe(False, True),
+        headroom_bytes=headroom_bytes,
+        headroom_cable_m=None if headroom_bytes is not None else maybe(1.5, 300.0),
+        alpha_log2=maybe(-2, 1),
+        xoff_bytes=maybe(0, 6_000),
+        is_marked=maybe(False, True),
+        kmin_bytes=maybe(0.0, 5e3),
+        kmax_bytes=maybe(3e3, 2e4),
+        pmax=maybe(0.0, 1.0),
+    )
 
 
 @st.composite
@@ -105,8 +142,11 @@ def configs(draw: Any) -> PacketConfig:
         timeout_us=draw(st.sampled_from([0.0, 15.0, 60.0])),
         retry_count=draw(st.integers(0, 3)),
     )
+    n_overrides = draw(st.sampled_from([0, 0, 1, 2]))
+    each = overrides(len(given_classes["classes"]))
     return PacketConfig(
         **given_classes,
+        overrides=tuple(draw(each) for _ in range(n_overrides)),
         buffer=buffer,
         ecn=draw(st.sampled_from([ecn, ecn, None])),
         dcqcn=draw(st.sampled_from([dcqcn, dcqcn, None])),
@@ -153,10 +193,24 @@ def with_pool(problem: PacketProblem, config: PacketConfig, pool_bytes: int) -> 
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(problems(), configs(), st.sampled_from([5_000, 20_000, 100_000]), st.booleans())
+@given(
+    problems(),
+    configs(),
+    st.sampled_from([5_000, 20_000, 100_000]),
+    st.booleans(),
+    st.integers(0, 3),
+)
 def test_kernel_equals_reference_event_for_event(
-    problem: PacketProblem, config: PacketConfig, pool_bytes: int, has_own_buffers: bool
+    problem: PacketProblem,
+    config: PacketConfig,
+    pool_bytes: int,
+    has_own_buffers: bool,
+    class_seed: int,
 ) -> None:
+    if class_seed:
+        random = np.random.default_rng(class_seed)
+        traffic_class = random.integers(0, len(config.classes), problem.n_flows)
+        problem = replace(problem, traffic_class=traffic_class.astype(np.int8))
     config = with_pool(problem, config, pool_bytes)
     if has_own_buffers:
         more = np.arange(problem.wires.head.max() + 1) * 7_000

@@ -8,22 +8,31 @@ lossless, to the input's headroom. What fits nowhere is dropped.
 from __future__ import annotations
 
 from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_settings import (
+    LOSSLESS,
+    alpha_log2_of,
+    headroom_of,
+    kind_of,
+    sends_pfc,
+    xoff_of,
+)
 from gpufabric.kernels.packet_structs import PacketRun
 
 __all__ = ["admit", "may_resume", "must_pause", "release"]
 
 
 @inner_kernel
-def threshold_of(run: PacketRun, channel: int, switch: int) -> int:
+def threshold_of(run: PacketRun, channel: int, traffic: int) -> int:
     """Most of the shared pool that one class of an input may take now [byte].
 
     Reference: tests/reference/packet.py, Buffer.threshold.
     """
-    static = run.rules[0].xoff
+    static = xoff_of(run, channel, traffic)
     if static > 0:
         return static
-    free = run.switches[switch].pool - run.switches[switch].shared
-    shift = run.ports[channel].alpha_log2
+    switch = run.switches[run.ports[channel].head]
+    free = switch.pool - switch.shared
+    shift = alpha_log2_of(run, channel, traffic)
     if shift >= 0:
         return free << shift
     return free >> -shift
@@ -35,22 +44,21 @@ def admit(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> bool:
 
     Reference: tests/reference/packet.py, Buffer.admit.
     """
-    port = run.ports[channel]
-    switch = run.switches[port.head]
+    switch = run.switches[run.ports[channel].head]
     account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
     over = account.used + n_bytes - run.rules[0].reserve
     if over <= 0:
         account.used += n_bytes
         return True
     share = min(n_bytes, over)
-    limit = threshold_of(run, channel, port.head)
+    limit = threshold_of(run, channel, traffic)
     if over <= limit and share <= switch.pool - switch.shared:
         account.used += n_bytes
         switch.shared += share
         switch.most_shared = max(switch.most_shared, switch.shared)
         return True
-    is_lossless = run.rules[0].lossless >> traffic & 1
-    if is_lossless and account.headroom_used + n_bytes <= port.headroom:
+    is_lossless = kind_of(run, channel, traffic) == LOSSLESS
+    if is_lossless and account.headroom_used + n_bytes <= headroom_of(run, channel, traffic):
         account.headroom_used += n_bytes
         return True
     account.n_dropped += 1
@@ -82,8 +90,8 @@ def must_pause(run: PacketRun, channel: int, traffic: int) -> bool:
     if account.is_pausing:
         return False
     share = max(0, account.used - run.rules[0].reserve)
-    limit = threshold_of(run, channel, run.ports[channel].head)
-    return account.headroom_used > 0 or share >= limit
+    limit = threshold_of(run, channel, traffic)
+    return (account.headroom_used > 0 or share >= limit) and sends_pfc(run, channel, traffic)
 
 
 @inner_kernel
@@ -96,5 +104,5 @@ def may_resume(run: PacketRun, channel: int, traffic: int) -> bool:
     if account.is_pausing == 0 or account.headroom_used > 0:
         return False
     share = max(0, account.used - run.rules[0].reserve)
-    limit = threshold_of(run, channel, run.ports[channel].head)
+    limit = threshold_of(run, channel, traffic)
     return share == 0 or share + run.rules[0].xon_offset <= limit

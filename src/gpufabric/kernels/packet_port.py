@@ -21,6 +21,17 @@ from gpufabric.kernels.packet_events import (
     post,
     take_packet,
 )
+from gpufabric.kernels.packet_settings import (
+    LOSSLESS,
+    LOSSY,
+    UNCOUNTED,
+    kind_of,
+    kmax_of,
+    kmin_of,
+    obeys_pfc,
+    pmax_of,
+    queue_of,
+)
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.structs import Records
 
@@ -77,14 +88,14 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
     Reference: tests/reference/packet.py, Engine.forward.
     """
     packet, rules = run.packets[index], run.rules[0]
-    traffic = np.int64(packet.traffic)
+    traffic = queue_of(run, channel, np.int64(packet.traffic))
     packet.hop += 1
     packet.channel = channel
     out = np.int64(run.routes[packet.hop])
-    if rules.counted >> traffic & 1:
-        is_lossless = rules.lossless >> traffic & 1
+    kind = kind_of(run, channel, traffic)
+    if kind != UNCOUNTED:
         queued = run.queues[out * (rules.n_classes + 1) + traffic].n_bytes
-        if is_lossless == 0 and rules.tail > 0 and queued + packet.n_bytes > rules.tail:
+        if kind == LOSSY and rules.tail > 0 and queued + packet.n_bytes > rules.tail:
             run.inputs[channel * (rules.n_classes + 1) + traffic].n_dropped += 1
             drop(run, index)
             return
@@ -92,7 +103,7 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
             drop(run, index)
             return
         enqueue(run, out, traffic, index)
-        if is_lossless and must_pause(run, channel, traffic):
+        if kind == LOSSLESS and must_pause(run, channel, traffic):
             run.inputs[channel * (rules.n_classes + 1) + traffic].is_pausing = 1
             send_pfc(run, np.int64(run.ports[channel].reverse), traffic, 1)
     else:
@@ -138,6 +149,8 @@ def hold(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
 
     Reference: tests/reference/packet.py, Engine.hold.
     """
+    if not obeys_pfc(run, number, traffic):
+        return
     port, now = run.ports[number], run.clock[NOW]
     held = run.held[number * (run.rules[0].n_classes + 1) + traffic]
     bit = np.int64(1) << traffic
@@ -195,29 +208,30 @@ def first_waiting(run: PacketRun, number: int, traffic: int) -> int:
     channel = int(packet.channel)
     if traffic == rules.n_classes or channel == NONE:
         return index
-    if rules.counted >> traffic & 1:
+    if kind_of(run, channel, traffic) != UNCOUNTED:
         release(run, channel, traffic, np.int64(packet.n_bytes))
         if may_resume(run, channel, traffic):
             run.inputs[channel * (rules.n_classes + 1) + traffic].is_pausing = 0
             send_pfc(run, np.int64(run.ports[channel].reverse), traffic, 0)
-    if rules.ecn >> traffic & 1 and queue.n_bytes > port.kmin:
-        mark(run, packet, number, np.int64(queue.n_bytes))
+    if rules.ecn >> traffic & 1 and queue.n_bytes > kmin_of(run, number, traffic):
+        mark(run, packet, number, traffic)
     return index
 
 
 @inner_kernel
-def mark(run: PacketRun, packet: Records, number: int, n_bytes: int) -> None:
+def mark(run: PacketRun, packet: Records, number: int, traffic: int) -> None:
     """Mark a packet for certain above kmax, by chance below.
 
     Reference: tests/reference/packet.py, Engine.mark.
     """
-    kmin, aside = run.ports[number].kmin, run.aside[number]
-    if n_bytes <= aside.kmax:
-        chance = aside.pmax * (n_bytes - kmin) / (aside.kmax - kmin)
+    n_bytes = np.int64(run.queues[number * (run.rules[0].n_classes + 1) + traffic].n_bytes)
+    kmin, kmax = kmin_of(run, number, traffic), kmax_of(run, number, traffic)
+    if n_bytes <= kmax:
+        chance = pmax_of(run, number, traffic) * (n_bytes - kmin) / (kmax - kmin)
         if draw(run) >= chance:
             return
     packet.marked = 1
-    aside.n_marked += 1
+    run.aside[number].n_marked += 1
 
 
 @inner_kernel

@@ -6,6 +6,8 @@ thrown away (go-back-N); one NAK is sent for each gap.
 
 from __future__ import annotations
 
+import numpy as np
+
 from gpufabric.kernels.jit import inner_kernel
 from gpufabric.kernels.packet_events import NOW, give_back, take_packet
 from gpufabric.kernels.packet_port import (
@@ -107,6 +109,8 @@ def answer(run: PacketRun, index: int, number: int, kind: int) -> None:
     packet, rules, flow = run.packets[index], run.rules[0], run.flows[number]
     size = SIZE_CNP if kind == CNP else SIZE_ACK
     traffic = rules.cnp_class if kind == CNP else rules.ack_class
+    if traffic < 0:
+        traffic = np.int64(flow.traffic)
     packet.flow = number
     packet.hop = flow.first_back
     packet.channel = NONE

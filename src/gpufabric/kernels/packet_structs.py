@@ -212,11 +212,12 @@ PACKET_COUNT = np.dtype(
 RULES = np.dtype(
     [
         ("n_classes", np.int64),
+        ("has_settings", np.int64),  # 1: ports or classes differ, see SETTING
         ("strict", np.int64),  # bit c: class c goes before those without
         ("counted", np.int64),  # bit c: class c takes buffer from the pool, and may be dropped
         ("lossless", np.int64),  # bit c: class c has headroom and PFC
         ("ecn", np.int64),  # bit c: class c may be marked
-        ("ack_class", np.int64),
+        ("ack_class", np.int64),  # -1: that of the data
         ("cnp_class", np.int64),
         ("reserve", np.int64),  # of each input and counted class [byte]
         ("xoff", np.int64),  # static threshold, 0: dynamic [byte]
@@ -274,6 +275,7 @@ class PacketRun(NamedTuple):
     events: Longs  # int64[2 * room]: time [ps] and code
     later: Records  # LATER[room + 1]: a heap of all other events, from place 1
     rules: Records  # RULES[1]
+    settings: Records  # SETTING[n_channels * (n_classes + 1)], or none: all ports are alike
     counts: Records  # PACKET_COUNT[5]: by kind of packet
     clock: Longs  # int64[…]: see the names in packet_events.py
     random: NDArray[np.uint64]  # uint64[1]: state of the generator, or place in `given`

@@ -73,6 +73,12 @@ class ArrayChecks:
             self.fault(where, what, expected)
         return array
 
+    def within(self, where: str, value: float, least: float, most: float) -> None:
+        """Note a single value out of range."""
+        if not least <= value <= most:
+            what = _("the value is {value}.").format(value=value)
+            self.fault(where, what, _("{least} to {most}").format(least=least, most=most))
+
     def _size(self, where: str, array: NDArray[np.generic], size: int | None) -> bool:
         if array.ndim != 1:
             what = _("the array has {n} dimensions.").format(n=array.ndim)

@@ -16,6 +16,7 @@ from gpufabric.core.text import _
 from gpufabric.kernels.packet import NEEDS_ROOM, run_packets
 from gpufabric.kernels.packet_events import N_EVENTS, N_TRACED, NEVER, NOW
 from gpufabric.kernels.packet_rate import FAILED
+from gpufabric.kernels.packet_settings import LOSSLESS
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.sim.packet_checks import check_packets
 from gpufabric.sim.packet_config import PacketConfig
@@ -267,8 +268,11 @@ def _by_class(values: NDArray[np.integer], shape: tuple[int, int]) -> Longs:
 
 def _drops(run: PacketRun) -> dict[str, int]:
     n_classes = int(run.rules["n_classes"][0])
-    each = run.inputs["n_dropped"].reshape(-1, n_classes + 1)[:, :n_classes].sum(axis=0)
-    is_lossless = (int(run.rules["lossless"][0]) >> np.arange(n_classes) & 1).astype(np.bool_)
+    each = run.inputs["n_dropped"].reshape(-1, n_classes + 1)[:, :n_classes]
+    bits = int(run.rules["lossless"][0]) >> np.arange(n_classes) & 1
+    is_lossless = np.broadcast_to(bits == 1, each.shape)
+    if run.settings.size:
+        is_lossless = run.settings["kind"].reshape(-1, n_classes + 1)[:, :-1] == LOSSLESS
     return {"headroom": int(each[is_lossless].sum()), "buffer": int(each[~is_lossless].sum())}
 
 

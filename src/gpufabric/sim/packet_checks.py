@@ -12,6 +12,7 @@ from gpufabric.sim.array_checks import ArrayChecks
 from gpufabric.sim.flow_problem import Paths
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
 from gpufabric.sim.packet_problem import PacketProblem, Wires
+from gpufabric.sim.packet_switch_checks import check_ecn, check_switches
 
 __all__ = ["CheckedPackets", "check_packets"]
 
@@ -35,6 +36,7 @@ class CheckedPackets:
     start_ps: Longs  # int64[n_flows] [ps]
     forwarding_ps: Longs  # int64[n_switches] [ps]
     buffer_bytes: Longs  # int64[n_switches] [byte]
+    traffic_class: Ints  # int32[n_flows]
 
     @property
     def n_flows(self) -> int:
@@ -54,6 +56,7 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
     wires = _check_wires(checks, problem.wires)
     n_flows = problem.n_flows
     _check_config(checks, config)
+    check_switches(checks, wires, config)
     paths = _check_rows(checks, "paths", problem.paths, wires.n_channels)
     back = _check_rows(checks, "back", problem.back, wires.n_channels)
     if paths.n_paths != back.n_paths:
@@ -69,6 +72,7 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
         checks.ints("path", path, n_flows, 0, paths.n_paths),
         _longs(checks, "start_ps", start_ps, n_flows, MOST_PS),
         *_check_switches(checks, problem, config, int(wires.head.max(initial=-1)) + 1),
+        _traffic_class(checks, problem, config),
     )
     if not checks.faults:
         _check_ends(checks, wires, paths, back)
@@ -90,6 +94,13 @@ def _check_switches(
         _longs(checks, "forwarding_ps", forwarding_ps, n_switches, 10**12),
         _longs(checks, "buffer_bytes", buffer_bytes, n_switches, MOST),
     )
+
+
+def _traffic_class(checks: ArrayChecks, problem: PacketProblem, config: PacketConfig) -> Ints:
+    if problem.traffic_class is None:
+        return np.full(problem.n_flows, config.data_class, np.int32)
+    given, n_classes = problem.traffic_class, len(config.classes)
+    return checks.ints("traffic_class", given, problem.n_flows, 0, n_classes)
 
 
 def _longs(checks: ArrayChecks, where: str, values: Longs, size: int, most: int) -> Longs:
@@ -198,21 +209,21 @@ def _check_config(checks: ArrayChecks, config: PacketConfig) -> None:
     if not 1 <= n_classes <= MOST_CLASSES:
         what = _("{n} classes.").format(n=n_classes)
         checks.fault("classes", what, _("{least} to {most}").format(least=1, most=MOST_CLASSES))
-    for name in ("data_class", "ack_class", "cnp_class"):
-        _within(checks, name, getattr(config, name), 0, n_classes - 1)
-    _within(checks, "transport.mtu_bytes", config.transport.mtu_bytes, 1, 65_536)
-    _within(checks, "transport.ack_every", config.transport.ack_every, 1, MOST)
-    _within(checks, "transport.window_bytes", config.transport.window_bytes, 0, MOST)
-    _within(checks, "transport.timeout_us", config.transport.timeout_us, 0, 1e9)
-    _within(checks, "transport.retry_count", config.transport.retry_count, 0, 1000)
-    _within(checks, "buffer.total_bytes", config.buffer.total_bytes, 0, MOST)
+    for name, least in (("data_class", 0), ("ack_class", -1), ("cnp_class", 0)):
+        checks.within(name, getattr(config, name), least, n_classes - 1)
+    checks.within("transport.mtu_bytes", config.transport.mtu_bytes, 1, 65_536)
+    checks.within("transport.ack_every", config.transport.ack_every, 1, MOST)
+    checks.within("transport.window_bytes", config.transport.window_bytes, 0, MOST)
+    checks.within("transport.timeout_us", config.transport.timeout_us, 0, 1e9)
+    checks.within("transport.retry_count", config.transport.retry_count, 0, 1000)
+    checks.within("buffer.total_bytes", config.buffer.total_bytes, 0, MOST)
     for name in ("reserve_bytes", "xoff_bytes", "xon_offset_bytes", "tail_bytes"):
-        _within(checks, f"buffer.{name}", getattr(config.buffer, name), 0, MOST)
-    _within(checks, "buffer.alpha_log2", config.buffer.alpha_log2, -16, 16)
-    _within(checks, "tick_ps", config.tick_ps, 1, 10**6)
-    _within(checks, "forwarding_ns", config.forwarding_ns, 0, 1e9)
-    _within(checks, "pause_reaction_ns", config.pause_reaction_ns, 0, 1e9)
-    _within(checks, "seed", config.seed, 1, 2**63 - 1)
+        checks.within(f"buffer.{name}", getattr(config.buffer, name), 0, MOST)
+    checks.within("buffer.alpha_log2", config.buffer.alpha_log2, -16, 16)
+    checks.within("tick_ps", config.tick_ps, 1, 10**6)
+    checks.within("forwarding_ns", config.forwarding_ns, 0, 1e9)
+    checks.within("pause_reaction_ns", config.pause_reaction_ns, 0, 1e9)
+    checks.within("seed", config.seed, 1, 2**63 - 1)
     if any(not 0 <= one < 1 for one in config.draws):
         checks.fault("draws", _("a number is not from 0 to below 1."))
     _check_control(checks, config)
@@ -220,25 +231,17 @@ def _check_config(checks: ArrayChecks, config: PacketConfig) -> None:
 
 def _check_control(checks: ArrayChecks, config: PacketConfig) -> None:
     if config.ecn is not None:
-        _within(checks, "ecn.pmax", config.ecn.pmax, 0, 1)
-        _within(checks, "ecn.kmin_bytes", config.ecn.kmin_bytes, 0, MOST / 100)
-        _within(checks, "ecn.kmax_bytes", config.ecn.kmax_bytes, 0, MOST / 100)
+        check_ecn(checks, "ecn", config.ecn)
     dcqcn = config.dcqcn
     if dcqcn is not None:
         for name in ("dce_tcp_rtt_us", "rate_reduce_monitor_period_us", "rpg_time_reset_us"):
-            _within(checks, f"dcqcn.{name}", getattr(dcqcn, name), 1e-3, 1e9)
-        _within(checks, "dcqcn.rpg_min_rate_gbps", dcqcn.rpg_min_rate_gbps, 1e-6, 1e6)
-        _within(checks, "dcqcn.dce_tcp_g", dcqcn.dce_tcp_g, 0, 1)
-        _within(checks, "dcqcn.initial_alpha_value", dcqcn.initial_alpha_value, 0, 1)
-        _within(checks, "dcqcn.rpg_byte_reset", dcqcn.rpg_byte_reset, 0, 2**40)
+            checks.within(f"dcqcn.{name}", getattr(dcqcn, name), 1e-3, 1e9)
+        checks.within("dcqcn.rpg_min_rate_gbps", dcqcn.rpg_min_rate_gbps, 1e-6, 1e6)
+        checks.within("dcqcn.dce_tcp_g", dcqcn.dce_tcp_g, 0, 1)
+        checks.within("dcqcn.initial_alpha_value", dcqcn.initial_alpha_value, 0, 1)
+        checks.within("dcqcn.rpg_byte_reset", dcqcn.rpg_byte_reset, 0, 2**40)
     if any(one.kind is ClassKind.LOSSLESS for one in config.classes):
         return
     if config.buffer.headroom_bytes:
         what = _("headroom without a lossless class.")
         checks.fault("buffer.headroom_bytes", what, _("0 or a lossless class"))
-
-
-def _within(checks: ArrayChecks, where: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
-        what = _("the value is {value}.").format(value=value)
-        checks.fault(where, what, _("{least} to {most}").format(least=least, most=most))

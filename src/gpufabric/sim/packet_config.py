@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+
+from gpufabric.sim.packet_switch_config import (
+    ClassKind,
+    Ecn,
+    PortOverride,
+    SwitchBuffer,
+    TrafficClass,
+)
 
 __all__ = [
     "ClassKind",
@@ -11,41 +18,11 @@ __all__ = [
     "Ecn",
     "Headers",
     "PacketConfig",
+    "PortOverride",
     "SwitchBuffer",
     "TrafficClass",
     "Transport",
 ]
-
-
-class ClassKind(Enum):
-    """What a switch does with a traffic class when its buffer fills."""
-
-    UNCOUNTED = "uncounted"
-    """Takes no buffer and is never dropped: how some simulators treat ACKs."""
-    LOSSY = "lossy"
-    """Is dropped where it does not fit."""
-    LOSSLESS = "lossless"
-    """Has headroom; PFC pauses the sender before it is dropped."""
-
-
-@dataclass(frozen=True)
-class TrafficClass:
-    """One queue of every port.
-
-    Parameters
-    ----------
-    kind
-        What happens when buffers fill.
-    is_strict
-        Goes before classes that are not, and before strict ones with a lower number; the others
-        take turns, a packet each.
-    is_marked
-        Switches set ECN "congestion experienced" on its packets.
-    """
-
-    kind: ClassKind
-    is_strict: bool = False
-    is_marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,69 +52,6 @@ class Headers:
     cnp_bytes: int = 78
     pfc_bytes: int = 64
     gap_bytes: int = 20
-
-
-@dataclass(frozen=True)
-class SwitchBuffer:
-    """The buffer of every switch, shared by its ports.
-
-    Parameters
-    ----------
-    total_bytes
-        Of one switch [byte].
-    reserve_bytes
-        Of every input and class, outside the shared pool [byte].
-    headroom_bytes
-        Of every input and lossless class; where None, what can still come after XOFF was decided:
-        see ``headroom_for`` [byte].
-    alpha_log2
-        An input's class may take 2**alpha_log2 times the free pool.
-    alpha_gbps
-        Speed for which `alpha_log2` holds; it rises by one for each doubling above. 0: for all.
-    xoff_bytes
-        Fixed threshold in place of the dynamic one [byte]; 0: dynamic.
-    xon_offset_bytes
-        XON when the input's share is so far below the threshold, or 0 [byte].
-    tail_bytes
-        Most bytes in a queue of a lossy class [byte]; 0: no limit but the pool.
-
-    Notes
-    -----
-    Dynamic thresholds as by A. Choudhury, E. Hahne, IEEE/ACM ToN 6(2), 1998, alpha a power of two
-    as in switch chips. The default size is that of a 32 MB chip; alpha, reserve and offset are
-    assumed, in the range of SONiC's default buffer profiles.
-    """
-
-    total_bytes: int = 32_000_000
-    reserve_bytes: int = 4096
-    headroom_bytes: int | None = None
-    alpha_log2: int = -3
-    alpha_gbps: float = 0.0
-    xoff_bytes: int = 0
-    xon_offset_bytes: int = 18_432
-    tail_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Ecn:
-    """When switches mark, for a port of 100 Gb/s; depths grow with speed.
-
-    Parameters
-    ----------
-    kmin_bytes, kmax_bytes
-        No mark at `kmin_bytes` or less, always above `kmax_bytes` [byte].
-    pmax
-        Probability at `kmax_bytes`; it grows linearly from 0 at `kmin_bytes`.
-
-    Notes
-    -----
-    Source of the defaults: Y. Li et al., HPCC, SIGCOMM 2019, section 5.1 (100 and 400 KB at
-    25 Gb/s, 0.2), scaled.
-    """
-
-    kmin_bytes: float = 400_000.0
-    kmax_bytes: float = 1_600_000.0
-    pmax: float = 0.2
 
 
 @dataclass(frozen=True)
@@ -256,7 +170,10 @@ class PacketConfig:
     classes
         Traffic classes, at most 8; by default data and ACKs lossless, CNPs strict.
     data_class, ack_class, cnp_class
-        Class of each kind of packet.
+        Class of each kind of packet; data may have others, see ``PacketProblem.traffic_class``.
+        An `ack_class` of -1 is that of the data it answers.
+    overrides
+        What single switches, ports and classes do differently, each over those before it.
     headers, buffer, ecn, dcqcn, transport
         The parts; without ECN where None, without rate control where None.
     forwarding_ns
@@ -276,9 +193,10 @@ class PacketConfig:
     data_class: int = 0
     ack_class: int = 0
     cnp_class: int = 1
+    overrides: tuple[PortOverride, ...] = ()
     headers: Headers = Headers()
-    buffer: SwitchBuffer = SwitchBuffer()
-    ecn: Ecn | None = Ecn()
+    buffer: SwitchBuffer = field(default_factory=SwitchBuffer)
+    ecn: Ecn | None = field(default_factory=Ecn)
     dcqcn: Dcqcn | None = None
     transport: Transport = Transport()
     forwarding_ns: float = 500.0

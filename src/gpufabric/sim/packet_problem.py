@@ -70,6 +70,8 @@ class PacketProblem:
         ``PacketConfig.forwarding_ns`` where None.
     buffer_bytes
         int64[n_switches]: buffer of each switch [byte]; ``SwitchBuffer.total_bytes`` where None.
+    traffic_class
+        int8[n_flows]: class of each flow's data; ``PacketConfig.data_class`` where None.
     """
 
     wires: Wires
@@ -80,6 +82,7 @@ class PacketProblem:
     start_ps: Longs | None = None
     forwarding_ps: Longs | None = None
     buffer_bytes: Longs | None = None
+    traffic_class: NDArray[np.int8] | None = None
 
     @property
     def n_flows(self) -> int:

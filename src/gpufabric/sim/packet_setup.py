@@ -22,6 +22,7 @@ from gpufabric.kernels.packet_events import (
     SPARE,
     START,
 )
+from gpufabric.kernels.packet_settings import UNCOUNTED
 from gpufabric.kernels.packet_structs import (
     ASIDE,
     HELD,
@@ -41,12 +42,18 @@ from gpufabric.kernels.packet_structs import (
 from gpufabric.kernels.structs import Records, records
 from gpufabric.sim.packet_checks import CheckedPackets
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
+from gpufabric.sim.packet_headroom import headroom_for
+from gpufabric.sim.packet_settings import (
+    alpha_log2_for,
+    has_settings,
+    marked_classes,
+    settings_for,
+)
 
-__all__ = ["Sizes", "headroom_for", "new_packet_run", "with_more_room"]
+__all__ = ["Sizes", "new_packet_run", "with_more_room"]
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 FIRST_ROOM = 1024  # packets, and events of a lane, to begin with
 COMMON_SIZES = 3  # data sizes whose ends of sending have lanes
@@ -120,22 +127,6 @@ def serial_ps(wire_bytes: Longs, gbps: float, tick_ps: int) -> Longs:
     return (wire_bytes * 8000 / gbps).astype(np.int64) // tick_ps * tick_ps
 
 
-def headroom_for(
-    gbps: Floats, delay_ps: Longs, forwarding_ps: Longs, config: PacketConfig
-) -> Longs:
-    """Return int64[n_channels]: bytes that may still come after XOFF was decided [byte].
-
-    The PFC frame waits for a full packet, is sent, travels and takes effect; the far end then
-    finishes a full packet, which travels and is forwarded. Two packets are added for what does not
-    divide.
-    """
-    headers = config.headers
-    full = config.transport.mtu_bytes + headers.data_bytes + headers.first_bytes
-    wire = 2 * (full + headers.gap_bytes) + headers.pfc_bytes + headers.gap_bytes
-    wait_ps = 2 * delay_ps + forwarding_ps + int(config.pause_reaction_ns * 1000)
-    return (np.ceil(wait_ps * gbps / 8000) + wire + 2 * full).astype(np.int64)
-
-
 def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: int) -> PacketRun:
     """Return a run that has not begun."""
     sizes = sizes_of(checked, config)
@@ -144,6 +135,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     ports["speed"] = speed * sizes.n_bytes.size
     rules, n_lanes = _rules(config, n_lanes)
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
+    settings = settings_for(checked, config)
     queues = line_records(QUEUE, n_queues)
     for name in ("first", "last", "first_flow", "last_flow"):
         queues[name] = -1
@@ -156,7 +148,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         queues=queues,
         inputs=records(INPUT, n_queues),
         held=records(HELD, n_queues),
-        switches=_switches(checked, config, ports),
+        switches=_switches(checked, config, ports, settings),
         flows=_flows(checked, config, sizes),
         routes=np.concatenate([checked.paths.channel, checked.back.channel]),
         serial=serial,
@@ -165,6 +157,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         events=events,
         later=records(LATER, FIRST_ROOM),
         rules=rules,
+        settings=settings,
         counts=records(PACKET_COUNT, 5),
         clock=clock,
         random=np.array([0 if config.draws else mixed(config.seed)], np.uint64),
@@ -216,10 +209,7 @@ def _ports(
         ports["kmin"] = config.ecn.kmin_bytes * wires.gbps / 100
         aside["kmax"] = config.ecn.kmax_bytes * wires.gbps / 100
         aside["pmax"] = config.ecn.pmax
-    ports["alpha_log2"] = buffer.alpha_log2
-    if buffer.alpha_gbps > 0:
-        doublings = np.floor(np.log2(np.maximum(1.0, wires.gbps / buffer.alpha_gbps)))
-        ports["alpha_log2"] += doublings.astype(np.int32)
+    ports["alpha_log2"] = alpha_log2_for(wires, config)
     headroom = headroom_for(wires.gbps, wires.delay_ps, forwarding_ps, config)
     ports["headroom"] = headroom if buffer.headroom_bytes is None else buffer.headroom_bytes
     return ports, aside, n_lanes + common.size
@@ -232,8 +222,9 @@ def _rules(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
         "strict": [one.is_strict for one in classes] + [True],
         "counted": [one.kind is not ClassKind.UNCOUNTED for one in classes],
         "lossless": [one.kind is ClassKind.LOSSLESS for one in classes],
-        "ecn": [one.is_marked and config.ecn is not None for one in classes],
     }
+    rules["ecn"] = marked_classes(config)
+    rules["has_settings"] = has_settings(config)
     for name, bits in of_rule.items():
         rules[name] = sum(1 << at for at, is_set in enumerate(bits) if is_set)
     rules["n_classes"] = len(classes)
@@ -306,7 +297,9 @@ def _packets() -> tuple[Records, Longs]:
     return packets, clock
 
 
-def _switches(checked: CheckedPackets, config: PacketConfig, ports: Records) -> Records:
+def _switches(
+    checked: CheckedPackets, config: PacketConfig, ports: Records, settings: Records
+) -> Records:
     """Pools: what reserves and headrooms leave of the buffer.
 
     Raises
@@ -320,6 +313,10 @@ def _switches(checked: CheckedPackets, config: PacketConfig, ports: Records) -> 
     n_counted = sum(one.kind is not ClassKind.UNCOUNTED for one in config.classes)
     n_lossless = sum(one.kind is ClassKind.LOSSLESS for one in config.classes)
     each = config.buffer.reserve_bytes * n_counted + ports["headroom"].astype(np.int64) * n_lossless
+    if settings.size:
+        own = settings.reshape(head.size, -1)[:, :-1]
+        each = own["headroom"].astype(np.int64).sum(axis=1)
+        each += config.buffer.reserve_bytes * (own["kind"] != UNCOUNTED).sum(axis=1)
     taken = np.bincount(head[inward], each[inward], minlength=n_switches).astype(np.int64)
     switches = records(SWITCH, n_switches)
     switches["pool"] = checked.buffer_bytes - taken
@@ -339,7 +336,7 @@ def _flows(checked: CheckedPackets, config: PacketConfig, sizes: Sizes) -> Recor
     flows["first_back"] = checked.back.first[checked.path] + checked.paths.channel.size
     flows["n_packets"] = sizes.n_packets
     flows["following"] = -1
-    flows["traffic"] = config.data_class
+    flows["traffic"] = checked.traffic_class
     flows["size_first"], flows["size_middle"], flows["size_last"] = sizes.of_flow
     flows["window"] = config.transport.window_bytes
     flows["delivered_ps"] = flows["acked_ps"] = -1
