@@ -20,6 +20,7 @@ from gpufabric.kernels.packet_settings import LOSSLESS
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.sim.packet_checks import check_packets
 from gpufabric.sim.packet_config import PacketConfig
+from gpufabric.sim.packet_ledger import KINDS, Ledger, ledger_of
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.packet_setup import new_packet_run, with_more_room
 
@@ -37,8 +38,6 @@ __all__ = [
 
 Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
-
-KINDS = ("data", "ack", "nak", "cnp", "pfc")
 
 
 @dataclass(frozen=True)
@@ -105,30 +104,6 @@ class PortOutcome:
 
 
 @dataclass(frozen=True)
-class Ledger:
-    """Packets by kind (``KINDS``): what was sent is received, dropped or in flight.
-
-    `in_flight` is counted from the packets that exist, not from the other three.
-    """
-
-    sent: Longs
-    received: Longs
-    dropped: Longs
-    sent_bytes: Longs
-    received_bytes: Longs
-    dropped_bytes: Longs
-    in_flight: Longs
-    in_flight_bytes: Longs
-
-    @property
-    def is_balanced(self) -> bool:
-        """Whether sent = received + dropped + in flight, in packets and in bytes."""
-        packets = self.received + self.dropped + self.in_flight
-        n_bytes = self.received_bytes + self.dropped_bytes + self.in_flight_bytes
-        return bool((packets == self.sent).all() and (n_bytes == self.sent_bytes).all())
-
-
-@dataclass(frozen=True)
 class PacketResult:
     """How a run went.
 
@@ -185,6 +160,9 @@ def simulate_packets(
     ------
     InputError
         If an array or parameter is wrong; all faults are told.
+    LedgerError
+        If what was sent is not what was received, dropped or is in flight: never, or the engine
+        is wrong.
 
     Examples
     --------
@@ -218,7 +196,7 @@ def simulate_packets(
     return PacketResult(
         flows=_flows(run, checked.start_ps),
         ports=_ports(run),
-        ledger=_ledger(run),
+        ledger=ledger_of(run),
         drops=_drops(run),
         most_shared_bytes=run.switches["most_shared"].copy(),
         hops=run.counts["hops"].copy(),
@@ -274,19 +252,3 @@ def _drops(run: PacketRun) -> dict[str, int]:
     if run.settings.size:
         is_lossless = run.settings["kind"].reshape(-1, n_classes + 1)[:, :-1] == LOSSLESS
     return {"headroom": int(each[is_lossless].sum()), "buffer": int(each[~is_lossless].sum())}
-
-
-def _ledger(run: PacketRun) -> Ledger:
-    counts, packets = run.counts, run.packets
-    live = packets[packets["kind"] >= 0]
-    n_bytes = np.bincount(live["kind"], live["n_bytes"], minlength=5)
-    return Ledger(
-        sent=counts["sent"].copy(),
-        received=counts["received"].copy(),
-        dropped=counts["dropped"].copy(),
-        sent_bytes=counts["sent_bytes"].copy(),
-        received_bytes=counts["received_bytes"].copy(),
-        dropped_bytes=counts["dropped_bytes"].copy(),
-        in_flight=np.bincount(live["kind"], minlength=5),
-        in_flight_bytes=n_bytes.astype(np.int64),
-    )
