@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numba
 
+from gpufabric.kernels.unsigned import UnsignedIndices
+
 __all__ = ["inner_kernel", "kernel"]
 
 
@@ -41,4 +43,11 @@ kernel = numba.njit(cache=True, nogil=True, error_model="numpy")
 # For kernels that others call at every event. They allocate nothing, so numba need not count
 # references to the arrays handed over, and they are laid into their caller: both together make a
 # run of 20,000 flows four times as fast.
-inner_kernel = numba.njit(cache=True, nogil=True, error_model="numpy", _nrt=False, forceinline=True)
+inner_kernel = numba.njit(
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+    pipeline_class=UnsignedIndices,
+    _nrt=False,
+    forceinline=True,
+)

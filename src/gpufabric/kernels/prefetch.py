@@ -29,9 +29,9 @@ def compiled_prefetch(typing_context: Any, things: Any, index: Any) -> Any:  # n
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        offset = builder.mul(
-            context.cast(builder, arguments[1], signature.args[1], types.intp), array.itemsize
-        )
+        place = context.cast(builder, arguments[1], signature.args[1], types.intp)
+        n_bytes = context.get_abi_sizeof(context.get_data_type(signature.args[0].dtype))
+        offset = builder.mul(place, place.type(n_bytes))
         byte = ir.IntType(8).as_pointer()
         address = builder.gep(builder.bitcast(array.data, byte), [offset])
         kind = ir.FunctionType(ir.VoidType(), [byte] + [ir.IntType(32)] * 3)
