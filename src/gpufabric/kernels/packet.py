@@ -16,6 +16,7 @@ from gpufabric.kernels.packet_events import (
     KIND_BITS,
     KIND_MASK,
     LANE_BITS,
+    LANE_LATER,
     MOST_LANES,
     N_EVENTS,
     N_FREE,
@@ -72,7 +73,7 @@ def run_packets(run: PacketRun, until_ps: int) -> int:
         clock[N_EVENTS] += 1
         lane = due & MOST_LANES - 1
         code = take_event(run, lane)
-        if lane < run.lanes.size:
+        if lane != LANE_LATER:
             look_ahead(run, lane)
         if clock[N_TRACED] < run.trace.shape[0]:
             trace(run, code)

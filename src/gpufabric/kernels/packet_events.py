@@ -37,6 +37,7 @@ __all__ = [
 NEVER = 2**62
 LANE_BITS = 5  # of the lane in `due`
 MOST_LANES = 2**LANE_BITS  # the heap counted
+LANE_LATER = MOST_LANES - 1  # the heap's place among the lanes, the last one
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)  # kinds of events
 KIND_BITS = 5
 KIND_MASK = 2**KIND_BITS - 1
@@ -55,11 +56,22 @@ def earliest(run: PacketRun) -> int:
 
     Reference: tests/reference/packet.py, Engine.run.
     """
-    due = run.due
-    best = due[0]
-    for lane in range(1, due.size):
-        best = min(best, due[lane])
-    return best
+    return run.due[1]
+
+
+@inner_kernel
+def set_due(run: PacketRun, lane: int, due: int) -> None:
+    """Note the first event of a lane, and which is the first of all: the winner of a tournament.
+
+    Reference: tests/reference/packet.py, Engine.run.
+    """
+    tree = run.due
+    at = MOST_LANES + lane
+    tree[at] = due
+    for _round in range(LANE_BITS):
+        due = min(due, tree[at ^ 1])
+        at >>= 1
+        tree[at] = due
 
 
 @inner_kernel
@@ -75,7 +87,7 @@ def push(run: PacketRun, lane: int, time_ps: int, code: int) -> None:
     run.events[at + 1] = code
     ring.end = end + 1
     if end == first:
-        run.due[lane] = time_ps << LANE_BITS | lane
+        set_due(run, lane, time_ps << LANE_BITS | lane)
     elif end - first + SPARE > mask:
         run.clock[FULL] |= FULL_LANE
 
@@ -86,17 +98,17 @@ def take_event(run: PacketRun, lane: int) -> int:
 
     Reference: tests/reference/packet.py, Engine.run.
     """
-    if lane == run.due.size - 1:
+    if lane == LANE_LATER:
         return pop_later(run)
     ring = run.lanes[lane]
     at = 2 * (ring.offset + (ring.first & ring.mask))
     code = run.events[at + 1]
     ring.first += 1
     if ring.first == ring.end:
-        run.due[lane] = NEVER
+        set_due(run, lane, NEVER)
     else:
         at = 2 * (ring.offset + (ring.first & ring.mask))
-        run.due[lane] = run.events[at] << LANE_BITS | lane
+        set_due(run, lane, run.events[at] << LANE_BITS | lane)
     return code
 
 
@@ -178,11 +190,10 @@ def set_due_later(run: PacketRun) -> None:
 
     Reference: tests/reference/packet.py, Engine.run.
     """
-    lane = run.due.size - 1
     if run.clock[N_LATER] > 0:
-        run.due[lane] = run.later[1].time_ps << LANE_BITS | lane
+        set_due(run, LANE_LATER, run.later[1].time_ps << LANE_BITS | LANE_LATER)
     else:
-        run.due[lane] = NEVER
+        set_due(run, LANE_LATER, NEVER)
 
 
 @inner_kernel

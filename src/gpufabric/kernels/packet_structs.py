@@ -271,7 +271,8 @@ class PacketRun(NamedTuple):
     routes: Ints  # int32[n_entries]: channels, row by row
     serial: Records  # SERIAL[n_speeds * n_sizes]
     lanes: Records  # LANE[n_lanes]
-    due: Longs  # int64[16 or 32]: time [ps] * 32 + lane of each lane's first event; heap last
+    due: Longs  # int64[64]: time [ps] * 32 + lane of each lane's first event, heap last, from place
+    #   32; before them the smaller of two, two by two, until place 1
     events: Longs  # int64[2 * room]: time [ps] and code
     later: Records  # LATER[room + 1]: a heap of all other events, from place 1
     rules: Records  # RULES[1]

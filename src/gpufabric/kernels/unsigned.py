@@ -40,13 +40,14 @@ class _TakeAsUnsigned(FunctionPass):  # type: ignore[misc]
 
 
 def _is_signed(index: types.Type) -> bool:
-    return isinstance(index, types.Integer) and bool(index.signed)
+    return isinstance(index, types.Integer) and bool(index.signed)  # type: ignore[attr-defined]
 
 
 class UnsignedIndices(CompilerBase):  # type: ignore[misc]
     """numba's usual way to machine code, with unsigned indices."""
 
     def define_pipelines(self) -> list[Any]:
+        """Return the passes of the one pipeline."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(_TakeAsUnsigned, NoPythonSupportedFeatureValidation)
         passes.finalize()

@@ -282,9 +282,9 @@ def _lanes(checked: CheckedPackets, n_lanes: int) -> tuple[Records, Longs, Longs
     order = np.argsort(checked.start_ps, kind="stable")
     events[0 : 2 * n_flows : 2] = checked.start_ps[order]
     events[1 : 2 * n_flows : 2] = order << KIND_BITS | START
-    due = np.full(MOST_LANES // 2 if n_lanes < MOST_LANES // 2 else MOST_LANES, NEVER, np.int64)
-    if n_flows:
-        due[0] = events[0] << LANE_BITS
+    due = np.full(2 * MOST_LANES, NEVER, np.int64)
+    if n_flows:  # starts are lane 0: the leaf and all above it
+        due[MOST_LANES >> np.arange(LANE_BITS + 1)] = events[0] << LANE_BITS
     return lanes, due, events
 
 
