@@ -15,6 +15,8 @@ from typing import Any
 
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
 from gpufabric.sim.packet_problem import PacketProblem
+from tests.reference.packet_buffer import Buffer
+from tests.reference.packet_credit import Credits
 from tests.reference.packet_settings import Settings
 
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)
@@ -103,71 +105,6 @@ class Flow:
     out_of_order: int = 0
 
 
-class Buffer:
-    """A switch's memory; `used`, `headroom` and `pausing` by channel and class."""
-
-    def __init__(self, engine: Engine, channels: list[int], total_bytes: int) -> None:
-        self.engine = engine
-        buffer = engine.config.buffer
-        self.pool = total_bytes
-        for channel in channels:
-            for traffic in range(len(engine.config.classes)):
-                self.pool -= engine.settings.headroom(channel, traffic)
-                if engine.settings.kind(channel, traffic) is not ClassKind.UNCOUNTED:
-                    self.pool -= buffer.reserve_bytes
-        self.reserve = buffer.reserve_bytes
-        self.shared = 0
-        self.used: Counter[tuple[int, int]] = Counter()
-        self.above: Counter[tuple[int, int]] = Counter()
-        self.pausing: set[tuple[int, int]] = set()
-
-    def threshold(self, channel: int, traffic: int) -> int:
-        static = self.engine.settings.xoff(channel, traffic)
-        if static:
-            return static
-        power = self.engine.settings.alpha_log2(channel, traffic)
-        return math.floor((self.pool - self.shared) * 2.0**power)
-
-    def admit(self, channel: int, traffic: int, size: int) -> bool:
-        key = channel, traffic
-        over = self.used[key] + size - self.reserve
-        share = max(0, min(size, over))
-        fits = over <= self.threshold(channel, traffic) and share <= self.pool - self.shared
-        if over <= 0 or fits:
-            self.used[key] += size
-            self.shared += share
-            return True
-        settings = self.engine.settings
-        lossless = settings.kind(channel, traffic) is ClassKind.LOSSLESS
-        if lossless and self.above[key] + size <= settings.headroom(channel, traffic):
-            self.above[key] += size
-            return True
-        return False
-
-    def release(self, channel: int, traffic: int, size: int) -> None:
-        key = channel, traffic
-        high = min(self.above[key], size)
-        self.above[key] -= high
-        before = max(0, self.used[key] - self.reserve)
-        self.used[key] -= size - high
-        self.shared -= before - max(0, self.used[key] - self.reserve)
-
-    def must_pause(self, channel: int, traffic: int) -> bool:
-        key = channel, traffic
-        share = max(0, self.used[key] - self.reserve)
-        full = self.above[key] > 0 or share >= self.threshold(channel, traffic)
-        able = self.engine.settings.sends_pfc(channel, traffic)
-        return key not in self.pausing and full and able
-
-    def may_resume(self, channel: int, traffic: int) -> bool:
-        key = channel, traffic
-        if key not in self.pausing or self.above[key] > 0:
-            return False
-        share = max(0, self.used[key] - self.reserve)
-        low = share + self.engine.config.buffer.xon_offset_bytes <= self.threshold(channel, traffic)
-        return share == 0 or low
-
-
 class Engine:
     """A run; `trace` has a row for each event."""
 
@@ -219,6 +156,7 @@ class Engine:
         self.regular_delays = self.common_delays()
         count = Counter(self.gbps)
         self.regular_speeds = sorted(count, key=lambda gbps: (-count[gbps], gbps))[:3]
+        self.credits = None if config.credits is None else Credits(self)
         starts = [0] * problem.n_flows if problem.start_ps is None else problem.start_ps
         for number in range(problem.n_flows):
             self.at(int(starts[number]), START, number)
@@ -315,6 +253,8 @@ class Engine:
             if port.pfc:
                 self.transmit(number, port.pfc.popleft())
                 return
+            if self.credits is not None:
+                self.credits.mark_starved(number)
             traffic = self.next_class(port)
             if traffic is None:
                 return
@@ -347,7 +287,7 @@ class Engine:
         came = packet.came_on
         if came < 0:
             return packet
-        if self.settings.kind(came, traffic) is not ClassKind.UNCOUNTED:
+        if self.settings.kind(came, traffic).is_counted:
             buffer = self.buffers[self.head[came]]
             buffer.release(came, traffic, packet.size)
             if buffer.may_resume(came, traffic):
@@ -378,6 +318,8 @@ class Engine:
 
     def transmit(self, number: int, packet: Packet) -> None:
         self.ports[number].sending = packet
+        if self.credits is not None:
+            self.credits.spend(number, packet)
         time = self.serial(packet.wire, self.gbps[number])
         rare = packet.kind == DATA and packet.size not in self.regular_sizes
         rare = rare or self.gbps[number] not in self.regular_speeds
@@ -387,6 +329,8 @@ class Engine:
         packet = self.ports[number].sending
         assert packet is not None
         self.ports[number].sending = None
+        if self.credits is not None:
+            self.credits.free_room(packet)
         time = self.flight(number, packet.kind)
         self.at(self.now + time, ARRIVE, packet, time, rare=time not in self.regular_delays)
         self.kick(number)
@@ -400,11 +344,13 @@ class Engine:
             self.kick(number)
 
     def send_pfc(self, number: int, traffic: int, *, pause: bool) -> None:
+        self.send_link_packet(number, 2 * traffic + pause)
+
+    def send_link_packet(self, number: int, content: int) -> None:
         headers = self.config.headers
         size = headers.pfc_bytes
         self.sent[PFC] += 1
-        number_ = 2 * traffic + pause
-        frame = Packet(PFC, -1, number_, size, size + headers.gap_bytes, -1, [number])
+        frame = Packet(PFC, -1, content, size, size + headers.gap_bytes, -1, [number])
         self.ports[number].pfc.append(frame)
         if self.ports[number].sending is None:
             self.kick(number)
@@ -426,9 +372,15 @@ class Engine:
         channel = packet.route[packet.hop]
         if packet.kind == PFC:
             self.received[PFC] += 1
+            if self.credits is not None:
+                self.credits.take_limit(self.reverse[channel], packet)
+                return
             pause = packet.number % 2 == 1
             self.hold(self.reverse[channel], packet.number // 2, pause=pause)
-        elif self.head[channel] < 0:
+            return
+        if self.credits is not None:
+            self.credits.take_room(channel, packet)
+        if self.head[channel] < 0:
             self.receive(packet)
         else:
             self.forward(packet, channel)
@@ -438,7 +390,7 @@ class Engine:
         packet.came_on = channel
         traffic, out = self.settings.queue(channel, packet.traffic), packet.route[packet.hop]
         kind = self.settings.kind(channel, traffic)
-        if kind is ClassKind.UNCOUNTED:
+        if not kind.is_counted:
             self.enqueue(out, traffic, packet)
             return
         buffer, tail = self.buffers[self.head[channel]], self.config.buffer.tail_bytes

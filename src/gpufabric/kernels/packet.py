@@ -6,6 +6,7 @@ import numpy as np
 
 from gpufabric.kernels.jit import inner_kernel
 from gpufabric.kernels.packet_ahead import look_ahead
+from gpufabric.kernels.packet_credit import mark_starved, take_limit
 from gpufabric.kernels.packet_events import (
     ALPHA,
     ARRIVE,
@@ -31,6 +32,7 @@ from gpufabric.kernels.packet_events import (
     WAKE,
     earliest,
     give_back,
+    kick,
     take_event,
 )
 from gpufabric.kernels.packet_port import (
@@ -41,6 +43,7 @@ from gpufabric.kernels.packet_port import (
     hold,
     leave,
     next_class,
+    take_credits,
     transmit,
 )
 from gpufabric.kernels.packet_rate import check_rate, raise_by_timer, renew_alpha
@@ -122,9 +125,15 @@ def arrive(run: PacketRun, index: int) -> None:
         number = np.int64(packet.number)
         port = np.int64(run.ports[packet.channel].reverse)
         give_back(run, index)
-        hold(run, port, number >> 1, number & 1)
+        if run.rules[0].has_credits:
+            take_limit(run, port, number)
+            kick(run, port)
+        else:
+            hold(run, port, number >> 1, number & 1)
         return
     channel = np.int64(run.routes[packet.hop])
+    if run.rules[0].has_credits:
+        take_credits(run, index, channel)
     if run.ports[channel].head == NONE:
         receive(run, index)
     else:
@@ -139,6 +148,8 @@ def start(run: PacketRun, number: int) -> None:
     """
     port = run.ports[number]
     while port.sending == NONE:
+        if run.rules[0].has_credits:
+            mark_starved(run, number)
         traffic = next_class(run, number)
         if traffic == NONE:
             return

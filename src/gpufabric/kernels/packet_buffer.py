@@ -25,7 +25,7 @@ __all__ = ["admit", "may_resume", "must_pause", "release"]
 def threshold_of(run: PacketRun, channel: int, traffic: int) -> int:
     """Most of the shared pool that one class of an input may take now [byte].
 
-    Reference: tests/reference/packet.py, Buffer.threshold.
+    Reference: tests/reference/packet_buffer.py, Buffer.threshold.
     """
     static = xoff_of(run, channel, traffic)
     if static > 0:
@@ -42,7 +42,7 @@ def threshold_of(run: PacketRun, channel: int, traffic: int) -> int:
 def admit(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> bool:
     """Charge a packet to its input; tell whether it fits.
 
-    Reference: tests/reference/packet.py, Buffer.admit.
+    Reference: tests/reference/packet_buffer.py, Buffer.admit.
     """
     switch = run.switches[run.ports[channel].head]
     account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
@@ -69,7 +69,7 @@ def admit(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> bool:
 def release(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> None:
     """Give back what a packet took: headroom first, then the shared pool, then the reserve.
 
-    Reference: tests/reference/packet.py, Buffer.release.
+    Reference: tests/reference/packet_buffer.py, Buffer.release.
     """
     account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
     from_headroom = min(account.headroom_used, n_bytes)
@@ -84,7 +84,7 @@ def release(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> None:
 def must_pause(run: PacketRun, channel: int, traffic: int) -> bool:
     """Tell whether the input must send XOFF now.
 
-    Reference: tests/reference/packet.py, Buffer.must_pause.
+    Reference: tests/reference/packet_buffer.py, Buffer.must_pause.
     """
     account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
     if account.is_pausing:
@@ -98,7 +98,7 @@ def must_pause(run: PacketRun, channel: int, traffic: int) -> bool:
 def may_resume(run: PacketRun, channel: int, traffic: int) -> bool:
     """Tell whether the input, which has sent XOFF, may send XON now.
 
-    Reference: tests/reference/packet.py, Buffer.may_resume.
+    Reference: tests/reference/packet_buffer.py, Buffer.may_resume.
     """
     account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
     if account.is_pausing == 0 or account.headroom_used > 0:

@@ -11,6 +11,14 @@ import numpy as np
 
 from gpufabric.kernels.jit import inner_kernel
 from gpufabric.kernels.packet_buffer import admit, may_resume, must_pause, release
+from gpufabric.kernels.packet_credit import (
+    blocks_of,
+    free_room,
+    must_tell,
+    spend,
+    stamp,
+    take_room,
+)
 from gpufabric.kernels.packet_events import (
     ARRIVE,
     KIND_BITS,
@@ -51,6 +59,7 @@ __all__ = [
     "leave",
     "next_class",
     "send_pfc",
+    "take_credits",
     "transmit",
 ]
 
@@ -129,18 +138,55 @@ def send_pfc(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
 
     Reference: tests/reference/packet.py, Engine.send_pfc.
     """
+    index = new_link_packet(run, number)
+    run.packets[index].number = 2 * traffic + is_pause
+    enqueue(run, number, run.rules[0].n_classes, index)
+
+
+@inner_kernel
+def new_link_packet(run: PacketRun, number: int) -> int:
+    """Make a packet of the link itself: a PFC frame, or InfiniBand's flow control.
+
+    Reference: tests/reference/packet.py, Engine.send_pfc.
+    """
     index = take_packet(run)
     packet = run.packets[index]
     packet.flow = NONE
     packet.hop = NONE
     packet.channel = number
-    packet.number = 2 * traffic + is_pause
     packet.length = SIZE_PFC
     packet.kind = PFC
     packet.n_bytes = run.serial[SIZE_PFC].n_bytes
     run.counts[PFC].sent += 1
     run.counts[PFC].sent_bytes += packet.n_bytes
-    enqueue(run, number, run.rules[0].n_classes, index)
+    return index
+
+
+@inner_kernel
+def take_credits(run: PacketRun, index: int, channel: int) -> None:
+    """Put a packet into the receive buffer of its lane; a NIC takes it out at once.
+
+    Reference: tests/reference/packet_credit.py, Credits.take_room.
+    """
+    packet = run.packets[index]
+    traffic, n_bytes = np.int64(packet.traffic), np.int64(packet.n_bytes)
+    take_room(run, channel, traffic, n_bytes)
+    if run.ports[channel].head == NONE:
+        free_room(run, channel, traffic, blocks_of(n_bytes))
+    tell_limit(run, channel, traffic)
+
+
+@inner_kernel
+def tell_limit(run: PacketRun, channel: int, traffic: int) -> None:
+    """Send a flow control packet if the limit of a lane has grown enough.
+
+    Reference: tests/reference/packet_credit.py, Credits.tell.
+    """
+    if must_tell(run, channel, traffic):
+        port = np.int64(run.ports[channel].reverse)
+        index = new_link_packet(run, port)
+        run.packets[index].number = traffic
+        enqueue(run, port, run.rules[0].n_classes, index)
 
 
 @inner_kernel
@@ -260,6 +306,11 @@ def transmit(run: PacketRun, number: int, index: int) -> None:
     """
     port = run.ports[number]
     port.sending = index
+    if run.rules[0].has_credits:
+        if run.packets[index].kind == PFC:
+            stamp(run, number, index)
+        else:
+            spend(run, number, index)
     serial = run.serial[port.speed + run.packets[index].length]
     time_ps = run.clock[NOW] + serial.time_ps
     post(run, np.int64(serial.lane), time_ps, number << KIND_BITS | SENT)
@@ -281,5 +332,10 @@ def leave(run: PacketRun, number: int) -> None:
     lane, delay_ps = port.lane, port.delay_ps
     if packet.kind == PFC:
         lane, delay_ps = port.lane_pfc, run.aside[number].delay_pfc_ps
+    elif run.rules[0].has_credits and run.links[number].frees != NONE:
+        link = run.links[number]
+        channel, traffic = np.int64(link.frees), np.int64(link.frees_lane)
+        free_room(run, channel, traffic, np.int64(link.frees_blocks))
+        tell_limit(run, channel, traffic)
     post(run, np.int64(lane), run.clock[NOW] + delay_ps, index << KIND_BITS | ARRIVE)
     kick(run, number)

@@ -17,10 +17,12 @@ from gpufabric.kernels.structs import Floats, Ints, Longs, Records
 
 __all__ = [
     "ASIDE",
+    "CREDIT",
     "HELD",
     "INPUT",
     "LANE",
     "LATER",
+    "LINK",
     "PACKET",
     "PACKET_COUNT",
     "PORT",
@@ -111,6 +113,31 @@ HELD = np.dtype(
         ("since_ps", np.int64),  # XOFF took effect [ps]
         ("held_ps", np.int64),  # time paused, without a pause that still holds [ps]
         ("n_pauses", np.int64),
+    ],
+    align=True,
+)
+
+CREDIT = np.dtype(
+    [
+        ("sent", np.int32),  # by the sender, modulo 4096 [block of 64 byte]
+        ("limit", np.int32),  # of `sent`, as the sender knows it [block]
+        ("received", np.int32),  # by the receiver, modulo 4096 [block]
+        ("told", np.int32),  # limit that the receiver last sent [block]
+        ("held", np.int32),  # in the receiver's buffer [block]
+        ("room", np.int32),  # of the receiver's buffer [block]
+        ("most_held", np.int32),  # largest so far [block]
+        ("is_waiting", np.int32),  # 1: a flow control packet waits to leave
+        ("n_updates", np.int64),  # flow control packets sent by the receiver
+    ],
+    align=True,
+)
+
+# What an InfiniBand port keeps beside PORT.
+LINK = np.dtype(
+    [
+        ("frees", np.int32),  # channel that the packet on its way out came on, -1: none
+        ("frees_lane", np.int32),  # the virtual lane whose buffer it leaves
+        ("frees_blocks", np.int32),  # what it leaves there [block]
     ],
     align=True,
 )
@@ -248,6 +275,8 @@ RULES = np.dtype(
         ("min_gbps", np.float64),  # DCQCN: smallest rate [Gb/s]
         ("min_factor", np.float64),  # DCQCN: least part that a decrease leaves
         ("first_gbps", np.float64),  # DCQCN: rate after the first CNP, 0: as it is [Gb/s]
+        ("has_credits", np.int64),  # 1: InfiniBand; classes are virtual lanes
+        ("update_blocks", np.int64),  # a limit is told when it has grown by so many [block]
         ("lane_alpha", np.int64),
         ("lane_decrease", np.int64),
         ("lane_increase", np.int64),
@@ -266,6 +295,8 @@ class PacketRun(NamedTuple):
     queues: Records  # QUEUE[n_channels * (n_classes + 1)]: those of a port together
     inputs: Records  # INPUT[n_channels * (n_classes + 1)]
     held: Records  # HELD[n_channels * (n_classes + 1)]
+    credits: Records  # CREDIT[n_channels * (n_classes + 1)]; none without credits
+    links: Records  # LINK[n_channels]; none without credits
     switches: Records  # SWITCH[n_switches]
     flows: Records  # QUEUE_PAIR[n_flows]
     routes: Ints  # int32[n_entries]: channels, row by row

@@ -20,12 +20,14 @@ from gpufabric.kernels.packet_settings import LOSSLESS
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.sim.packet_checks import check_packets
 from gpufabric.sim.packet_config import PacketConfig
+from gpufabric.sim.packet_infiniband import CreditOutcome, credit_outcome
 from gpufabric.sim.packet_ledger import KINDS, Ledger, ledger_of
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.packet_setup import new_packet_run, with_more_room
 
 __all__ = [
     "KINDS",
+    "CreditOutcome",
     "FlowOutcome",
     "Ledger",
     "PacketConfig",
@@ -88,8 +90,8 @@ class PortOutcome:
     most_queued_bytes
         int64[n_channels, n_classes]: deepest queue [byte].
     pauses, paused_ps
-        int64[n_channels, n_classes]: XOFF that took effect at the sending port, and for how long
-        in all [ps].
+        int64[n_channels, n_classes]: XOFF that took effect at the sending port, or times that a
+        virtual lane had no credits for what was next; and for how long in all [ps].
     dropped
         int64[n_channels, n_classes]: packets that came by the channel and found no room.
     """
@@ -111,6 +113,8 @@ class PacketResult:
     ----------
     flows, ports, ledger
         By flow, by channel, by kind of packet.
+    credits
+        By channel, for InfiniBand; None otherwise.
     drops
         Packets dropped by reason: ``headroom`` (a lossless class), ``buffer`` (a lossy one).
     most_shared_bytes
@@ -128,6 +132,7 @@ class PacketResult:
     flows: FlowOutcome
     ports: PortOutcome
     ledger: Ledger
+    credits: CreditOutcome | None
     drops: dict[str, int]
     most_shared_bytes: Longs
     hops: Longs
@@ -197,6 +202,7 @@ def simulate_packets(
         flows=_flows(run, checked.start_ps),
         ports=_ports(run),
         ledger=ledger_of(run),
+        credits=credit_outcome(run),
         drops=_drops(run),
         most_shared_bytes=run.switches["most_shared"].copy(),
         hops=run.counts["hops"].copy(),

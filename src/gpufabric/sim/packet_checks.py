@@ -11,6 +11,7 @@ from gpufabric.core.text import _
 from gpufabric.sim.array_checks import ArrayChecks
 from gpufabric.sim.flow_problem import Paths
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
+from gpufabric.sim.packet_infiniband_checks import check_credits
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.packet_switch_checks import check_ecn, check_switches
 
@@ -232,6 +233,7 @@ def _check_config(checks: ArrayChecks, config: PacketConfig) -> None:
 def _check_control(checks: ArrayChecks, config: PacketConfig) -> None:
     if config.ecn is not None:
         check_ecn(checks, "ecn", config.ecn)
+    check_credits(checks, config)
     dcqcn = config.dcqcn
     if dcqcn is not None:
         for name in ("dce_tcp_rtt_us", "rate_reduce_monitor_period_us", "rpg_time_reset_us"):

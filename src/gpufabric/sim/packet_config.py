@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gpufabric.sim.packet_infiniband_config import Credits
 from gpufabric.sim.packet_switch_config import (
     ClassKind,
     Ecn,
@@ -176,10 +177,12 @@ class PacketConfig:
         What single switches, ports and classes do differently, each over those before it.
     headers, buffer, ecn, dcqcn, transport
         The parts; without ECN where None, without rate control where None.
+    credits
+        InfiniBand's flow control, for classes that are all ``CREDITED``; RoCE where None.
     forwarding_ns
         From a packet's last bit at a switch to its place in the buffer [ns]: store and forward.
     pause_reaction_ns
-        From the last bit of a PFC frame to its effect [ns].
+        From the last bit of a PFC frame or flow control packet to its effect [ns].
     tick_ps
         Serialisation and pacing times are cut to whole ticks [ps].
     seed
@@ -199,6 +202,7 @@ class PacketConfig:
     ecn: Ecn | None = field(default_factory=Ecn)
     dcqcn: Dcqcn | None = None
     transport: Transport = Transport()
+    credits: Credits | None = None
     forwarding_ns: float = 500.0
     pause_reaction_ns: float = 600.0
     tick_ps: int = 1

@@ -21,7 +21,12 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-KIND = {ClassKind.UNCOUNTED: UNCOUNTED, ClassKind.LOSSY: LOSSY, ClassKind.LOSSLESS: LOSSLESS}
+KIND = {
+    ClassKind.UNCOUNTED: UNCOUNTED,
+    ClassKind.CREDITED: UNCOUNTED,
+    ClassKind.LOSSY: LOSSY,
+    ClassKind.LOSSLESS: LOSSLESS,
+}
 NO_MARK = 2**31 - 1  # kmin of a queue without ECN [byte]
 
 

@@ -43,6 +43,7 @@ from gpufabric.kernels.structs import Records, records
 from gpufabric.sim.packet_checks import CheckedPackets
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
 from gpufabric.sim.packet_headroom import headroom_for
+from gpufabric.sim.packet_infiniband import credit_arrays, credit_rules
 from gpufabric.sim.packet_settings import (
     alpha_log2_for,
     has_settings,
@@ -134,6 +135,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     serial, n_lanes, speed = _serial(checked, config, sizes, n_lanes)
     ports["speed"] = speed * sizes.n_bytes.size
     rules, n_lanes = _rules(config, n_lanes)
+    credit, links = credit_arrays(checked, config)
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
     settings = settings_for(checked, config)
     queues = line_records(QUEUE, n_queues)
@@ -149,6 +151,8 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         inputs=records(INPUT, n_queues),
         held=records(HELD, n_queues),
         switches=_switches(checked, config, ports, settings),
+        credits=credit,
+        links=links,
         flows=_flows(checked, config, sizes),
         routes=np.concatenate([checked.paths.channel, checked.back.channel]),
         serial=serial,
@@ -220,7 +224,7 @@ def _rules(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
     classes, transport = config.classes, config.transport
     of_rule = {
         "strict": [one.is_strict for one in classes] + [True],
-        "counted": [one.kind is not ClassKind.UNCOUNTED for one in classes],
+        "counted": [one.kind.is_counted for one in classes],
         "lossless": [one.kind is ClassKind.LOSSLESS for one in classes],
     }
     rules["ecn"] = marked_classes(config)
@@ -238,6 +242,7 @@ def _rules(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
     rules["timeout_ps"] = round(transport.timeout_us * PS)
     rules["retry_count"] = transport.retry_count
     rules["cnp_in_ack"] = transport.cnp_in_ack
+    credit_rules(rules, config)
     for name in ("lane_alpha", "lane_decrease", "lane_increase", "lane_timeout"):
         rules[name] = -1
     if config.dcqcn is not None:
@@ -310,7 +315,7 @@ def _switches(
     head = checked.wires.head
     inward = head >= 0
     n_switches = int(head.max(initial=-1)) + 1
-    n_counted = sum(one.kind is not ClassKind.UNCOUNTED for one in config.classes)
+    n_counted = sum(one.kind.is_counted for one in config.classes)
     n_lossless = sum(one.kind is ClassKind.LOSSLESS for one in config.classes)
     each = config.buffer.reserve_bytes * n_counted + ports["headroom"].astype(np.int64) * n_lossless
     if settings.size:

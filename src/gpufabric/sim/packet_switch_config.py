@@ -17,6 +17,13 @@ class ClassKind(Enum):
     """Is dropped where it does not fit."""
     LOSSLESS = "lossless"
     """Has headroom; PFC pauses the sender before it is dropped."""
+    CREDITED = "credited"
+    """An InfiniBand virtual lane: sent against credits alone, so that it always fits."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its packets take of the shared buffer."""
+        return self in (ClassKind.LOSSY, ClassKind.LOSSLESS)
 
 
 @dataclass(frozen=True)

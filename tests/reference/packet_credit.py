@@ -1,0 +1,118 @@
+"""InfiniBand's credits from section 7.9 of the specification: whole counts, never modulo 4096."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.reference.packet import Engine, Flow, Packet
+
+PFC = 4
+FURTHEST = 2048
+Lane = tuple[int, int]
+
+
+def blocks(size: int) -> int:
+    """Credits of a packet."""
+    return math.ceil(size / 64)
+
+
+class Credits:
+    """Both ends of every channel and lane."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.sent: Counter[Lane] = Counter()
+        self.received: Counter[Lane] = Counter()
+        self.held: Counter[Lane] = Counter()
+        self.most_held: Counter[Lane] = Counter()
+        self.waiting: set[Lane] = set()
+        self.updates: Counter[Lane] = Counter()
+        lanes = range(len(engine.config.classes))
+        keys = [(channel, lane) for channel in range(len(engine.gbps)) for lane in lanes]
+        self.told = {key: min(FURTHEST, self.room(key[0])) for key in keys}
+        self.limit = dict(self.told)
+        self.told_of: dict[int, int] = {}
+
+    def room(self, channel: int) -> int:
+        config = self.engine.config
+        assert config.credits is not None
+        if config.credits.buffer_bytes:
+            return config.credits.buffer_bytes // 64
+        headers = config.headers
+        full = config.transport.mtu_bytes + headers.data_bytes + headers.first_bytes
+        engine = self.engine
+        wait = 2 * engine.delay[channel] + engine.forwarding[engine.head[channel]]
+        wait += int(config.pause_reaction_ns * 1000)
+        frames = 3 * (full + headers.gap_bytes) + headers.pfc_bytes + headers.gap_bytes
+        late = 64 * (config.credits.update_blocks + 2 * blocks(full))
+        return (math.ceil(wait * engine.gbps[channel] / 8000) + frames + late) // 64
+
+    def limit_now(self, key: Lane) -> int:
+        return self.received[key] + min(FURTHEST, self.room(key[0]) - self.held[key])
+
+    def tell(self, key: Lane) -> None:
+        config = self.engine.config
+        assert config.credits is not None
+        news = self.limit_now(key) - self.told[key]
+        if key not in self.waiting and news >= config.credits.update_blocks:
+            self.waiting.add(key)
+            self.engine.send_link_packet(self.engine.reverse[key[0]], key[1])
+
+    def stamp(self, number: int, packet: Packet) -> None:
+        key = self.engine.reverse[number], packet.number % 16
+        self.told[key] = self.limit_now(key)
+        self.waiting.remove(key)
+        self.updates[key] += 1
+        self.told_of[id(packet)] = self.told[key]
+        packet.number = self.told[key] % 4096 * 16 + key[1]
+
+    def take_limit(self, number: int, packet: Packet) -> None:
+        self.limit[number, packet.number % 16] = self.told_of.pop(id(packet))
+        self.engine.kick(number)
+
+    def take_room(self, channel: int, packet: Packet) -> None:
+        key = channel, packet.traffic
+        self.received[key] += blocks(packet.size)
+        self.held[key] += blocks(packet.size)
+        assert self.held[key] <= self.room(channel)
+        self.most_held[key] = max(self.most_held[key], self.held[key])
+        if self.engine.head[channel] < 0:
+            self.held[key] -= blocks(packet.size)
+        self.tell(key)
+
+    def spend(self, number: int, packet: Packet) -> None:
+        if packet.kind == PFC:
+            self.stamp(number, packet)
+            return
+        self.sent[number, packet.traffic] += blocks(packet.size)
+        assert self.sent[number, packet.traffic] <= self.limit[number, packet.traffic]
+
+    def free_room(self, packet: Packet) -> None:
+        if packet.kind != PFC and packet.came_on >= 0:
+            key = packet.came_on, packet.traffic
+            self.held[key] -= blocks(packet.size)
+            self.tell(key)
+
+    def next_bytes(self, number: int, lane: int) -> int:
+        port = self.engine.ports[number]
+        if port.queues[lane]:
+            return port.queues[lane][0].size
+        flow: Flow = self.engine.flows[port.flows[lane][0]]
+        if flow.next < flow.n:
+            return self.engine.size_of(flow, flow.next)
+        return self.engine.config.transport.mtu_bytes + self.engine.config.headers.data_bytes
+
+    def mark_starved(self, number: int) -> None:
+        port = self.engine.ports[number]
+        for lane in range(len(port.queues)):
+            if not port.queues[lane] and not port.flows[lane]:
+                continue
+            need = self.sent[number, lane] + blocks(self.next_bytes(number, lane))
+            if need <= self.limit[number, lane]:
+                port.paused.discard(lane)
+            elif lane not in port.paused:
+                port.paused.add(lane)
+                port.n_pauses += 1

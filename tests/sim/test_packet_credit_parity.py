@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpufabric.sim.packet import PacketProblem, simulate_packets
+from gpufabric.sim.packet_config import Ecn, PacketConfig, TrafficClass, Transport
+from gpufabric.sim.packet_infiniband_config import Credits
+from gpufabric.sim.packet_profiles import infiniband
+from tests.reference.packet_ends import Engine
+from tests.sim.test_packet_parity import TRACE, UNTIL_PS, assert_equal, problems
+
+
+@st.composite
+def subnets(draw: Any) -> PacketConfig:
+    n_lanes = draw(st.integers(1, 3))
+    config = infiniband(n_lanes, is_routed=draw(st.booleans()))
+    mtu = draw(st.sampled_from([256, 2048, 4096]))
+    update = draw(st.sampled_from([1, 16, 64]))
+    full = -(-(mtu + 26 + 16 + 40) // 64)
+    room = draw(st.sampled_from([0, full + update, 3 * full + update, 3000]))
+    return replace(
+        config,
+        classes=tuple(
+            TrafficClass(one.kind, is_strict=draw(st.booleans()), is_marked=True)
+            for one in config.classes
+        ),
+        data_class=draw(st.integers(0, n_lanes - 1)),
+        ack_class=draw(st.integers(0, n_lanes - 1)),
+        credits=Credits(64 * room, update),
+        ecn=draw(st.sampled_from([None, Ecn(1e3, 2e4, 0.5)])),
+        transport=Transport(
+            mtu_bytes=mtu,
+            ack_every=draw(st.integers(1, 3)),
+            window_bytes=draw(st.sampled_from([0, 0, 20_000])),
+            timeout_us=draw(st.sampled_from([0.0, 60.0])),
+        ),
+        forwarding_ns=draw(st.sampled_from([0.0, 130.0])),
+        pause_reaction_ns=draw(st.sampled_from([0.0, 300.5])),
+    )
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems(), subnets())
+def test_kernel_equals_reference_event_for_event(
+    problem: PacketProblem, config: PacketConfig
+) -> None:
+    engine = Engine(problem, config)
+    engine.run(UNTIL_PS)
+    assert len(engine.trace) < TRACE
+    result = simulate_packets(problem, config, until_ps=UNTIL_PS, trace_rows=TRACE)
+    assert_equal(engine, result)
+    assert result.ledger.dropped.sum() == 0
+    assert engine.credits is not None
+    assert result.credits is not None
+    for (channel, lane), most in engine.credits.most_held.items():
+        assert result.credits.most_held_blocks[channel, lane] == most
+    assert (result.credits.most_held_blocks <= result.credits.room_blocks).all()
+    assert result.credits.updates.sum() == sum(engine.credits.updates.values())
