@@ -14,25 +14,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
+from gpufabric.sim.packet_faults import SlowLink
 from gpufabric.sim.packet_problem import PacketProblem
 from tests.reference.packet_buffer import Buffer
 from tests.reference.packet_credit import Credits
+from tests.reference.packet_faults import Faults
+from tests.reference.packet_random import mix, random_from
 from tests.reference.packet_settings import Settings
 
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)
+FAULT, DRAIN = 8, 9
 DATA, ACK, NAK, CNP, PFC = range(5)
-ORDER = {START: 0, ARRIVE: 1, SENT: 2, ALPHA: 3, DECREASE: 4, INCREASE: 5, TIMEOUT: 6}
+ORDER = {FAULT: -1, START: 0, ARRIVE: 1, SENT: 2, ALPHA: 3, DECREASE: 4, INCREASE: 5, TIMEOUT: 6}
 RARE = 7
 US = 1_000_000
-
-
-def mix(seed: int) -> int:
-    """First state of the generator (SplitMix64)."""
-    mask = 2**64 - 1
-    state = seed + 0x9E3779B97F4A7C15 & mask
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        state = (state ^ state >> shift) * factor & mask
-    return (state ^ state >> 31) or 1
 
 
 @dataclass(eq=False)
@@ -155,8 +150,12 @@ class Engine:
         self.regular_sizes = self.common_sizes()
         self.regular_delays = self.common_delays()
         count = Counter(self.gbps)
+        count.update({one.gbps: 0 for one in problem.faults if isinstance(one, SlowLink)})
         self.regular_speeds = sorted(count, key=lambda gbps: (-count[gbps], gbps))[:3]
         self.credits = None if config.credits is None else Credits(self)
+        self.faults = Faults(self, problem.faults, mix(config.seed + 1))
+        for row, (time, *_) in enumerate(self.faults.schedule):
+            self.at(time, FAULT, row)
         starts = [0] * problem.n_flows if problem.start_ps is None else problem.start_ps
         for number in range(problem.n_flows):
             self.at(int(starts[number]), START, number)
@@ -223,7 +222,7 @@ class Engine:
                 self.start(self.kicks.pop(0))
 
     def note(self, kind: int, what: Any) -> None:
-        if kind == ARRIVE:
+        if kind in (ARRIVE, DRAIN):
             number = what.route[what.hop]
             self.trace.append((self.now, kind, number, what.flow, 8 * what.number + what.kind))
         else:
@@ -239,6 +238,8 @@ class Engine:
             INCREASE: self.raise_by_timer,
             TIMEOUT: self.time_out,
             WAKE: self.wake,
+            FAULT: self.faults.change,
+            DRAIN: self.faults.drained,
         }
         acts[kind](what)
 
@@ -310,19 +311,16 @@ class Engine:
         if self.config.draws:
             self.drawn += 1
             return self.config.draws[(self.drawn - 1) % len(self.config.draws)]
-        mask = 2**64 - 1
-        self.state ^= self.state << 13 & mask
-        self.state ^= self.state >> 7
-        self.state ^= self.state << 17 & mask
-        return (self.state >> 11) / 2**53
+        drawn, self.state = random_from(self.state)
+        return drawn
 
     def transmit(self, number: int, packet: Packet) -> None:
         self.ports[number].sending = packet
         if self.credits is not None:
             self.credits.spend(number, packet)
-        time = self.serial(packet.wire, self.gbps[number])
+        time = self.serial(packet.wire, self.faults.gbps[number])
         rare = packet.kind == DATA and packet.size not in self.regular_sizes
-        rare = rare or self.gbps[number] not in self.regular_speeds
+        rare = rare or self.faults.gbps[number] not in self.regular_speeds
         self.at(self.now + time, SENT, number, time, rare=rare)
 
     def leave(self, number: int) -> None:
@@ -370,6 +368,8 @@ class Engine:
 
     def arrive(self, packet: Packet) -> None:
         channel = packet.route[packet.hop]
+        if self.faults.is_stopped(packet):
+            return
         if packet.kind == PFC:
             self.received[PFC] += 1
             if self.credits is not None:

@@ -11,6 +11,8 @@ from gpufabric.kernels.packet_events import (
     ALPHA,
     ARRIVE,
     DECREASE,
+    DRAIN,
+    FAULT,
     FULL,
     INCREASE,
     KICKS,
@@ -35,6 +37,7 @@ from gpufabric.kernels.packet_events import (
     kick,
     take_event,
 )
+from gpufabric.kernels.packet_faults import change, drained, is_lost, waits_in_host
 from gpufabric.kernels.packet_port import (
     NONE,
     PFC,
@@ -110,6 +113,21 @@ def happen(run: PacketRun, kind: int, number: int) -> None:
         time_out(run, number)
     elif kind == START:
         list_flow(run, number)
+    else:
+        happen_seldom(run, kind, number)
+
+
+@inner_kernel
+def happen_seldom(run: PacketRun, kind: int, number: int) -> None:
+    """Do what an event of a kind that many runs have none of does.
+
+    Reference: tests/reference/packet.py, Engine.happen.
+    """
+    if kind == FAULT:
+        change(run, number)
+    elif kind == DRAIN:
+        drained(run, number, np.int64(run.routes[run.packets[number].hop]))
+        receive(run, number)
 
 
 @inner_kernel
@@ -119,6 +137,8 @@ def arrive(run: PacketRun, index: int) -> None:
     Reference: tests/reference/packet.py, Engine.arrive.
     """
     packet = run.packets[index]
+    if run.rules[0].has_faults and is_stopped(run, index):
+        return
     if packet.kind == PFC:
         run.counts[PFC].received += 1
         run.counts[PFC].received_bytes += packet.n_bytes
@@ -138,6 +158,19 @@ def arrive(run: PacketRun, index: int) -> None:
         receive(run, index)
     else:
         forward(run, index, channel)
+
+
+@inner_kernel
+def is_stopped(run: PacketRun, index: int) -> bool:
+    """Tell whether a fault keeps a packet from arriving: it is lost, or waits for a slow host.
+
+    Reference: tests/reference/packet_faults.py, Faults.is_stopped.
+    """
+    packet = run.packets[index]
+    channel = np.int64(packet.channel if packet.kind == PFC else run.routes[packet.hop])
+    if is_lost(run, index, channel):
+        return True
+    return run.ports[channel].head == NONE and waits_in_host(run, index, channel)
 
 
 @inner_kernel
@@ -172,7 +205,7 @@ def trace(run: PacketRun, code: int) -> None:
     row[0] = run.clock[NOW]
     row[1] = kind
     row[2] = number
-    if kind == ARRIVE:
+    if kind in (ARRIVE, DRAIN):
         packet = run.packets[number]
         row[2] = packet.channel if packet.kind == PFC else run.routes[packet.hop]
         row[3] = packet.flow

@@ -15,6 +15,8 @@ __all__ = [
     "ALPHA",
     "ARRIVE",
     "DECREASE",
+    "DRAIN",
+    "FAULT",
     "FULL_HEAP",
     "FULL_LANE",
     "INCREASE",
@@ -39,6 +41,7 @@ LANE_BITS = 5  # of the lane in `due`
 MOST_LANES = 2**LANE_BITS  # the heap counted
 LANE_LATER = MOST_LANES - 1  # the heap's place among the lanes, the last one
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)  # kinds of events
+FAULT, DRAIN = 8, 9
 KIND_BITS = 5
 KIND_MASK = 2**KIND_BITS - 1
 

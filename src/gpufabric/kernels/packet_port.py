@@ -52,12 +52,14 @@ __all__ = [
     "SIZE_ACK",
     "SIZE_CNP",
     "SIZE_PFC",
+    "drop",
     "enqueue",
     "first_waiting",
     "forward",
     "hold",
     "leave",
     "next_class",
+    "random_of",
     "send_pfc",
     "take_credits",
     "transmit",
@@ -282,7 +284,7 @@ def mark(run: PacketRun, packet: Records, number: int, traffic: int) -> None:
 
 @inner_kernel
 def draw(run: PacketRun) -> float:
-    """Next random number from 0 to below 1: xorshift64 (G. Marsaglia 2003), or one that was given.
+    """Next random number from 0 to below 1, or one that was given.
 
     Reference: tests/reference/packet.py, Engine.draw.
     """
@@ -290,11 +292,20 @@ def draw(run: PacketRun) -> float:
         at = run.random[0]
         run.random[0] = (at + np.uint64(1)) % np.uint64(run.given.size)
         return run.given[np.int64(at)]
-    state = run.random[0]
+    return random_of(run, 0)
+
+
+@inner_kernel
+def random_of(run: PacketRun, which: int) -> float:
+    """Next random number of one of the generators: xorshift64 (G. Marsaglia 2003).
+
+    Reference: tests/reference/packet_random.py, random_from.
+    """
+    state = run.random[which]
     state ^= state << np.uint64(13)
     state ^= state >> np.uint64(7)
     state ^= state << np.uint64(17)
-    run.random[0] = state
+    run.random[which] = state
     return np.float64(state >> np.uint64(11)) * 2.0**-53
 
 

@@ -18,6 +18,8 @@ from gpufabric.kernels.structs import Floats, Ints, Longs, Records
 __all__ = [
     "ASIDE",
     "CREDIT",
+    "FAULTY",
+    "FAULT_ROW",
     "HELD",
     "INPUT",
     "LANE",
@@ -277,10 +279,41 @@ RULES = np.dtype(
         ("first_gbps", np.float64),  # DCQCN: rate after the first CNP, 0: as it is [Gb/s]
         ("has_credits", np.int64),  # 1: InfiniBand; classes are virtual lanes
         ("update_blocks", np.int64),  # a limit is told when it has grown by so many [block]
+        ("has_faults", np.int64),  # 1: look at `faulty`
         ("lane_alpha", np.int64),
         ("lane_decrease", np.int64),
         ("lane_increase", np.int64),
         ("lane_timeout", np.int64),
+    ],
+    align=True,
+)
+
+
+FAULT_ROW = np.dtype(
+    [
+        ("what", np.int32),  # CUT, MEND, LOSE, …: see packet_faults.py
+        ("channel", np.int32),
+        ("value", np.int64),  # traffic class; row of `losses`; entry of `serial`; bytes
+        ("gap_ps", np.int64),  # storm: between two XOFF [ps]
+        ("end_ps", np.int64),  # storm: no XOFF any more [ps]
+        ("xoff", np.int64),  # slow host: XOFF above [byte]
+        ("xon", np.int64),  # slow host: XON at or below [byte]
+        ("gbps", np.float64),  # slow host [Gb/s]
+    ],
+    align=True,
+)
+
+FAULTY = np.dtype(
+    [
+        ("cut_ps", np.int64),  # last time it went down [ps]
+        ("mended_ps", np.int64),  # time it came up after that, NEVER while down [ps]
+        ("wire_ps", np.int64),  # propagation [ps]
+        ("limit", np.int64),  # longest frame that its port takes, 0: any [byte]
+        ("loss", np.int32),  # row of `losses`, 0: no loss
+        ("host", np.int32),  # row of `faults` of its slow host, -1: none
+        ("backlog", np.int64),  # in the NIC of its slow host [byte]
+        ("free_ps", np.int64),  # when that will have been taken [ps]
+        ("holding", np.int64),  # bit c: that NIC has paused class c
     ],
     align=True,
 )
@@ -310,6 +343,10 @@ class PacketRun(NamedTuple):
     settings: Records  # SETTING[n_channels * (n_classes + 1)], or none: all ports are alike
     counts: Records  # PACKET_COUNT[5]: by kind of packet
     clock: Longs  # int64[…]: see the names in packet_events.py
-    random: NDArray[np.uint64]  # uint64[1]: state of the generator, or place in `given`
+    random: NDArray[np.uint64]  # uint64[2]: generators of marks (or place in `given`), of faults
+    faults: Records  # FAULT_ROW[n_changes]: the schedule
+    faulty: Records  # FAULTY[n_channels]; none without faults
+    losses: NDArray[np.float64]  # float64[n_rates, n_sizes]: chance that a packet is lost; row 0: 0
+    lost: Longs  # int64[N_REASONS]: packets dropped by faults
     given: Floats  # float64[n]: random numbers in place of the generator's; none: the generator
     trace: Longs  # int64[room, 5]: events as they happened; no rows: no trace

@@ -6,6 +6,7 @@ kernels/packet.py does the work.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +16,18 @@ from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.kernels.packet import NEEDS_ROOM, run_packets
 from gpufabric.kernels.packet_events import N_EVENTS, N_TRACED, NEVER, NOW
+from gpufabric.kernels.packet_faults import (
+    LOST_BY_ERROR,
+    LOST_BY_LINK,
+    LOST_BY_SIZE,
+    LOST_IN_HOST,
+)
 from gpufabric.kernels.packet_rate import FAILED
 from gpufabric.kernels.packet_settings import LOSSLESS
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.sim.packet_checks import check_packets
 from gpufabric.sim.packet_config import PacketConfig
+from gpufabric.sim.packet_faults import PauseStorm
 from gpufabric.sim.packet_infiniband import CreditOutcome, credit_outcome
 from gpufabric.sim.packet_ledger import KINDS, Ledger, ledger_of
 from gpufabric.sim.packet_problem import PacketProblem, Wires
@@ -116,7 +124,9 @@ class PacketResult:
     credits
         By channel, for InfiniBand; None otherwise.
     drops
-        Packets dropped by reason: ``headroom`` (a lossless class), ``buffer`` (a lossy one).
+        Packets dropped by reason: ``headroom`` (a lossless class), ``buffer`` (a lossy one),
+        ``link`` (it was down), ``error`` (spoilt), ``mtu`` (too long for a port), ``host`` (no
+        room in a NIC with a slow host).
     most_shared_bytes
         int64[n_switches]: most of the shared pool in use [byte].
     hops
@@ -194,6 +204,11 @@ def simulate_packets(
     if until_ps is not None and not 0 <= until_ps < NEVER:
         what = _("the value is {value}.").format(value=until_ps)
         raise InputError(Fault("until_ps", what, _("0 or more")))
+    endless = [isinstance(one, PauseStorm) and math.isinf(one.end_us) for one in problem.faults]
+    if until_ps is None and any(endless):
+        what = _("a storm without end has a run without end.")
+        remedy = _("Give the run or the storm an end.")
+        raise InputError(Fault(f"faults[{endless.index(True)}].end_us", what, remedy=remedy))
     run = new_packet_run(checked, config, trace_rows)
     stop_ps = NEVER - 1 if until_ps is None else until_ps
     while run_packets(run, stop_ps) == NEEDS_ROOM:
@@ -257,4 +272,11 @@ def _drops(run: PacketRun) -> dict[str, int]:
     is_lossless = np.broadcast_to(bits == 1, each.shape)
     if run.settings.size:
         is_lossless = run.settings["kind"].reshape(-1, n_classes + 1)[:, :-1] == LOSSLESS
-    return {"headroom": int(each[is_lossless].sum()), "buffer": int(each[~is_lossless].sum())}
+    return {
+        "headroom": int(each[is_lossless].sum()),
+        "buffer": int(each[~is_lossless].sum()),
+        "link": int(run.lost[LOST_BY_LINK]),
+        "error": int(run.lost[LOST_BY_ERROR]),
+        "mtu": int(run.lost[LOST_BY_SIZE]),
+        "host": int(run.lost[LOST_IN_HOST]),
+    }

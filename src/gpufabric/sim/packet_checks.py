@@ -11,6 +11,8 @@ from gpufabric.core.text import _
 from gpufabric.sim.array_checks import ArrayChecks
 from gpufabric.sim.flow_problem import Paths
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
+from gpufabric.sim.packet_fault_rows import check_faults
+from gpufabric.sim.packet_faults import PacketFault
 from gpufabric.sim.packet_infiniband_checks import check_credits
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.packet_switch_checks import check_ecn, check_switches
@@ -38,6 +40,7 @@ class CheckedPackets:
     forwarding_ps: Longs  # int64[n_switches] [ps]
     buffer_bytes: Longs  # int64[n_switches] [byte]
     traffic_class: Ints  # int32[n_flows]
+    faults: tuple[PacketFault, ...]
 
     @property
     def n_flows(self) -> int:
@@ -74,10 +77,12 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
         _longs(checks, "start_ps", start_ps, n_flows, MOST_PS),
         *_check_switches(checks, problem, config, int(wires.head.max(initial=-1)) + 1),
         _traffic_class(checks, problem, config),
+        problem.faults,
     )
     if not checks.faults:
         _check_ends(checks, wires, paths, back)
         _check_length(checks, checked, config)
+        check_faults(checks, problem.faults, wires, config)
     checks.raise_all()
     return checked
 

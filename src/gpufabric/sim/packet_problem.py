@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.sim.flow_problem import Paths
+from gpufabric.sim.packet_faults import PacketFault
 
 __all__ = ["PacketProblem", "Wires"]
 
@@ -72,6 +73,8 @@ class PacketProblem:
         int64[n_switches]: buffer of each switch [byte]; ``SwitchBuffer.total_bytes`` where None.
     traffic_class
         int8[n_flows]: class of each flow's data; ``PacketConfig.data_class`` where None.
+    faults
+        What goes wrong, and when.
     """
 
     wires: Wires
@@ -83,6 +86,7 @@ class PacketProblem:
     forwarding_ps: Longs | None = None
     buffer_bytes: Longs | None = None
     traffic_class: NDArray[np.int8] | None = None
+    faults: tuple[PacketFault, ...] = ()
 
     @property
     def n_flows(self) -> int:

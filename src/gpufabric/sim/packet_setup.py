@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.kernels.packet_events import (
+    FAULT,
     FREE,
     FULL,
     KIND_BITS,
@@ -22,6 +23,7 @@ from gpufabric.kernels.packet_events import (
     SPARE,
     START,
 )
+from gpufabric.kernels.packet_faults import N_REASONS, SPEED
 from gpufabric.kernels.packet_settings import UNCOUNTED
 from gpufabric.kernels.packet_structs import (
     ASIDE,
@@ -42,6 +44,12 @@ from gpufabric.kernels.packet_structs import (
 from gpufabric.kernels.structs import Records, records
 from gpufabric.sim.packet_checks import CheckedPackets
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
+from gpufabric.sim.packet_fault_rows import (
+    Schedule,
+    chances,
+    faulty_channels,
+    schedule_of,
+)
 from gpufabric.sim.packet_headroom import headroom_for
 from gpufabric.sim.packet_infiniband import credit_arrays, credit_rules
 from gpufabric.sim.packet_settings import (
@@ -55,6 +63,7 @@ __all__ = ["Sizes", "new_packet_run", "with_more_room"]
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 FIRST_ROOM = 1024  # packets, and events of a lane, to begin with
 COMMON_SIZES = 3  # data sizes whose ends of sending have lanes
@@ -132,16 +141,22 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     """Return a run that has not begun."""
     sizes = sizes_of(checked, config)
     ports, aside, n_lanes = _ports(checked, config, 1)
-    serial, n_lanes, speed = _serial(checked, config, sizes, n_lanes)
-    ports["speed"] = speed * sizes.n_bytes.size
+    schedule = schedule_of(checked.faults, checked.wires)
+    gbps = np.concatenate(
+        [checked.wires.gbps, schedule.rows["gbps"][schedule.rows["what"] == SPEED]]
+    )
+    serial, n_lanes, speed = _serial(gbps, ports.size, config, sizes, n_lanes)
+    ports["speed"] = speed[: ports.size]
+    schedule.rows["value"][schedule.rows["what"] == SPEED] = speed[ports.size :]
     rules, n_lanes = _rules(config, n_lanes)
     credit, links = credit_arrays(checked, config)
+    rules["has_faults"] = bool(checked.faults)
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
     settings = settings_for(checked, config)
     queues = line_records(QUEUE, n_queues)
     for name in ("first", "last", "first_flow", "last_flow"):
         queues[name] = -1
-    lanes, due, events = _lanes(checked, n_lanes)
+    lanes, due, events = _lanes(*_first_events(checked, schedule), n_lanes)
     packets, clock = _packets()
     return PacketRun(
         packets=packets,
@@ -164,19 +179,30 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         settings=settings,
         counts=records(PACKET_COUNT, 5),
         clock=clock,
-        random=np.array([0 if config.draws else mixed(config.seed)], np.uint64),
+        random=np.array(
+            [0 if config.draws else mixed(config.seed), mixed(config.seed + 1)], np.uint64
+        ),
+        faults=schedule.rows,
+        faulty=faulty_channels(checked.faults, checked.wires),
+        losses=chances(schedule, sizes.wire_bytes),
+        lost=np.zeros(N_REASONS, np.int64),
         given=np.array(config.draws, np.float64),
         trace=np.zeros((trace_rows, 5), np.int64),
     )
 
 
 def _serial(
-    checked: CheckedPackets, config: PacketConfig, sizes: Sizes, n_lanes: int
-) -> tuple[Records, int, Ints]:
-    """Times of sending by speed and size, how many lanes there are now, and each port's speed."""
-    speeds, speed, n_ports = np.unique(checked.wires.gbps, return_inverse=True, return_counts=True)
-    common = np.sort(np.argsort(-n_ports, kind="stable")[:COMMON_SPEEDS])
-    times = np.stack([serial_ps(sizes.wire_bytes, gbps, config.tick_ps) for gbps in speeds])
+    gbps: Floats, n_ports: int, config: PacketConfig, sizes: Sizes, n_lanes: int
+) -> tuple[Records, int, Longs]:
+    """Times of sending by speed and size, how many lanes there are now, and each speed's first.
+
+    The first `n_ports` of `gbps` are ports'; the others, that ports may have for a time, do not
+    count for what is common.
+    """
+    speeds, speed = np.unique(gbps, return_inverse=True)
+    count = np.bincount(speed[:n_ports], minlength=speeds.size)
+    common = np.sort(np.argsort(-count, kind="stable")[:COMMON_SPEEDS])
+    times = np.stack([serial_ps(sizes.wire_bytes, one, config.tick_ps) for one in speeds])
     regular = np.ix_(common, sizes.is_common)
     lane_of, lane = np.unique(times[regular], return_inverse=True)
     serial = records(SERIAL, times.size)
@@ -186,7 +212,7 @@ def _serial(
     table[regular] = n_lanes + lane.reshape(common.size, -1)
     serial["n_bytes"] = np.tile(sizes.n_bytes, speeds.size)
     serial["wire_bytes"] = np.tile(sizes.wire_bytes, speeds.size)
-    return serial, n_lanes + lane_of.size, speed.astype(np.int32)
+    return serial, n_lanes + lane_of.size, speed * sizes.n_bytes.size
 
 
 def _ports(
@@ -274,21 +300,34 @@ def _dcqcn_rules(rules: Records, config: PacketConfig, n_lanes: int) -> None:
     rules["lane_increase"] = n_lanes + 2
 
 
-def _lanes(checked: CheckedPackets, n_lanes: int) -> tuple[Records, Longs, Longs]:
-    """Rings with the starts of all flows in the first."""
-    n_flows = checked.n_flows
+def _first_events(checked: CheckedPackets, schedule: Schedule) -> tuple[Longs, Longs]:
+    """Times and codes of what is known from the beginning: faults and starts, in order."""
+    n_changes = schedule.time_ps.size
+    times = np.concatenate([schedule.time_ps, checked.start_ps])
+    codes = np.concatenate(
+        [
+            np.arange(n_changes) << KIND_BITS | FAULT,
+            np.arange(checked.n_flows) << KIND_BITS | START,
+        ]
+    )
+    order = np.argsort(times, kind="stable")
+    return times[order], codes[order]
+
+
+def _lanes(times: Longs, codes: Longs, n_lanes: int) -> tuple[Records, Longs, Longs]:
+    """Rings with the first events in the first."""
+    n_first = times.size
     room = np.full(n_lanes, FIRST_ROOM, np.int64)
-    room[0] = 1 << int(n_flows + 2 * SPARE).bit_length()
+    room[0] = 1 << int(n_first + 2 * SPARE).bit_length()
     lanes = records(LANE, n_lanes)
     lanes["mask"] = room - 1
     lanes["offset"] = np.cumsum(room) - room
-    lanes["end"][0] = n_flows
+    lanes["end"][0] = n_first
     events = np.zeros(2 * room.sum(), np.int64)
-    order = np.argsort(checked.start_ps, kind="stable")
-    events[0 : 2 * n_flows : 2] = checked.start_ps[order]
-    events[1 : 2 * n_flows : 2] = order << KIND_BITS | START
+    events[0 : 2 * n_first : 2] = times
+    events[1 : 2 * n_first : 2] = codes
     due = np.full(2 * MOST_LANES, NEVER, np.int64)
-    if n_flows:  # starts are lane 0: the leaf and all above it
+    if n_first:  # these are lane 0: the leaf and all above it
         due[MOST_LANES >> np.arange(LANE_BITS + 1)] = events[0] << LANE_BITS
     return lanes, due, events
 
