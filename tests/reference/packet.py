@@ -13,12 +13,13 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpufabric.sim.packet_config import ClassKind, PacketConfig
+from gpufabric.sim.packet_config import ClassKind, Control, ControlKind, PacketConfig
 from gpufabric.sim.packet_faults import SlowLink
 from gpufabric.sim.packet_problem import PacketProblem
 from tests.reference.packet_buffer import Buffer
 from tests.reference.packet_credit import Credits
 from tests.reference.packet_faults import Faults
+from tests.reference.packet_hpcc import Hpcc, Stamp, extra, trip_ps
 from tests.reference.packet_random import mix, random_from
 from tests.reference.packet_settings import Settings
 
@@ -44,6 +45,7 @@ class Packet:
     hop: int = 0
     came_on: int = -1
     marked: bool = False
+    stamps: list[Stamp] | None = None
 
 
 @dataclass(eq=False)
@@ -59,6 +61,7 @@ class Port:
     most: list[int] = field(default_factory=list)
     marked: int = 0
     n_pauses: int = 0
+    sent_wire: int = 0
 
 
 @dataclass(eq=False)
@@ -73,6 +76,12 @@ class Flow:
     rate: float
     target: float
     traffic: int
+    of_class: int
+    control: Control
+    window: int = 0
+    hpcc: Hpcc | None = None
+    last_wire: int = 0
+    wake_ps: int = 0
     acked: int = 0
     next: int = 0
     top: int = 0
@@ -151,7 +160,9 @@ class Engine:
         self.regular_delays = self.common_delays()
         count = Counter(self.gbps)
         count.update({one.gbps: 0 for one in problem.faults if isinstance(one, SlowLink)})
-        self.regular_speeds = sorted(count, key=lambda gbps: (-count[gbps], gbps))[:3]
+        more = {extra(control)[1] for control in config.flow_controls} - {0}
+        most = min(3, 18 // (3 + len(more) + len(self.regular_sizes)))
+        self.regular_speeds = sorted(count, key=lambda gbps: (-count[gbps], gbps))[:most]
         self.credits = None if config.credits is None else Credits(self)
         self.faults = Faults(self, problem.faults, mix(config.seed + 1))
         for row, (time, *_) in enumerate(self.faults.schedule):
@@ -172,13 +183,22 @@ class Engine:
         traffic = self.config.data_class
         if problem.traffic_class is not None:
             traffic = int(problem.traffic_class[number])
-        return Flow(route, back, size, n, line, line, line, traffic)
+        of_class = 0 if problem.control is None else int(problem.control[number])
+        control = self.config.flow_controls[of_class]
+        flow = Flow(route, back, size, n, line, line, line, traffic, of_class, control)
+        flow.window = control.window_bytes
+        if control.kind is ControlKind.HPCC:
+            given = round(control.hpcc.base_rtt_us * US)
+            trip = given or trip_ps(self, control, route, back)
+            flow.hpcc = Hpcc(trip, line)
+            flow.window = control.window_bytes or max(1, int(trip * line / 8000))
+        return flow
 
     def size_of(self, flow: Flow, number: int) -> int:
         mtu = self.config.transport.mtu_bytes
         payload = min(mtu, flow.size - number * mtu)
         first = self.config.headers.first_bytes if number == 0 else 0
-        return payload + self.config.headers.data_bytes + first
+        return payload + self.config.headers.data_bytes + first + extra(flow.control)[0]
 
     def common_sizes(self) -> set[int]:
         count: Counter[int] = Counter()
@@ -203,6 +223,7 @@ class Engine:
         headers = self.config.headers
         full = self.config.transport.mtu_bytes + headers.data_bytes + headers.first_bytes
         wait = 2 * delay + self.forwarding[self.head[channel]]
+        full += max(extra(control)[0] for control in self.config.flow_controls)
         wait += int(self.config.pause_reaction_ns * 1000)
         frames = 2 * (full + headers.gap_bytes) + headers.pfc_bytes + headers.gap_bytes
         return math.ceil(wait * self.gbps[channel] / 8000) + frames + 2 * full
@@ -288,6 +309,10 @@ class Engine:
         came = packet.came_on
         if came < 0:
             return packet
+        if packet.kind == DATA and packet.stamps is not None:
+            depth = sum(other.size for other in port.queues[traffic])
+            sent = port.sent_wire
+            packet.stamps.append(Stamp(self.now, sent, depth, self.gbps[number]))
         if self.settings.kind(came, traffic).is_counted:
             buffer = self.buffers[self.head[came]]
             buffer.release(came, traffic, packet.size)
@@ -327,6 +352,7 @@ class Engine:
         packet = self.ports[number].sending
         assert packet is not None
         self.ports[number].sending = None
+        self.ports[number].sent_wire += packet.wire
         if self.credits is not None:
             self.credits.free_room(packet)
         time = self.flight(number, packet.kind)
@@ -403,50 +429,3 @@ class Engine:
         if kind is ClassKind.LOSSLESS and buffer.must_pause(channel, traffic):
             buffer.pausing.add((channel, traffic))
             self.send_pfc(self.reverse[channel], traffic, pause=True)
-
-    def receive(self, packet: Packet) -> None:
-        self.received[packet.kind] += 1
-        if packet.kind == DATA:
-            self.receive_data(packet)
-            return
-        if packet.kind == CNP or packet.marked:
-            self.take_cnp(packet.flow)
-        if packet.kind == NAK:
-            self.reject(packet.flow, packet.number)
-        elif packet.kind == ACK:
-            self.acknowledge(packet.flow, packet.number)
-
-    def receive_data(self, packet: Packet) -> None:
-        flow, transport = self.flows[packet.flow], self.config.transport
-        echo = packet.marked and transport.cnp_in_ack
-        if packet.marked and not echo:
-            dcqcn = self.config.dcqcn
-            gap = 0 if dcqcn is None else round(dcqcn.min_time_between_cnps_us * US)
-            if self.now - flow.last_cnp_ps >= gap:
-                flow.last_cnp_ps = self.now
-                self.answer(packet.flow, CNP, marked=False)
-        if packet.number == flow.expected:
-            flow.expected += 1
-            flow.nak_sent = False
-            if flow.expected == flow.n:
-                flow.delivered_ps = self.now
-            if flow.expected == flow.n or echo or flow.expected % transport.ack_every == 0:
-                self.answer(packet.flow, ACK, marked=echo)
-        elif packet.number > flow.expected:
-            flow.out_of_order += 1
-            if not flow.nak_sent:
-                flow.nak_sent = True
-                self.answer(packet.flow, NAK, marked=echo)
-        elif transport.acks_duplicates:
-            self.answer(packet.flow, ACK, marked=echo)
-
-    def answer(self, number: int, kind: int, *, marked: bool) -> None:
-        flow, headers = self.flows[number], self.config.headers
-        size = headers.cnp_bytes if kind == CNP else headers.ack_bytes
-        traffic = self.config.cnp_class if kind == CNP else self.config.ack_class
-        traffic = flow.traffic if traffic < 0 else traffic
-        wire = size + headers.gap_bytes
-        packet = Packet(kind, number, flow.expected, size, wire, traffic, flow.back)
-        packet.marked = marked
-        self.sent[kind] += 1
-        self.enqueue(flow.back[0], traffic, packet)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gpufabric.sim.packet_config import Dcqcn
+from gpufabric.sim.packet_config import ControlKind
 from tests.reference import packet as one
 from tests.reference.packet import US, Flow, Packet
+from tests.reference.packet_hpcc import extra, take
 
 
 class Engine(one.Engine):
@@ -16,10 +17,10 @@ class Engine(one.Engine):
         transport = self.config.transport
         if flow.next >= flow.n:
             return False
-        limit = transport.window_bytes
+        limit = flow.window
         if limit == 0:
             return True
-        if transport.window_follows_rate:
+        if flow.control.window_follows_rate or flow.hpcc is not None:
             limit = max(1, int(limit * flow.rate / flow.line))
         return (flow.next - flow.acked) * transport.mtu_bytes < limit
 
@@ -40,14 +41,18 @@ class Engine(one.Engine):
         if not self.has_work(flow):
             return None
         if flow.next_ps > self.now:
-            flow.place = "paced"
-            self.at(flow.next_ps, one.WAKE, number, rare=True)
+            self.sleep(number)
             return None
         packet = self.make_packet(number)
         if self.has_work(flow):
             flow.place = "row"
             self.ports[flow.route[0]].flows[flow.traffic].append(number)
         return packet
+
+    def sleep(self, number: int) -> None:
+        flow = self.flows[number]
+        flow.place, flow.wake_ps = "paced", flow.next_ps
+        self.at(flow.next_ps, one.WAKE, number, rare=True)
 
     def make_packet(self, number: int) -> Packet:
         flow, config = self.flows[number], self.config
@@ -58,7 +63,11 @@ class Engine(one.Engine):
         flow.repeats += flow.next < flow.top
         flow.next += 1
         flow.top = max(flow.top, flow.next)
-        if config.dcqcn is not None:
+        flow.last_wire = wire
+        if flow.hpcc is not None:
+            packet.stamps = []
+            flow.next_ps = self.now + self.serial(wire, flow.rate)
+        elif flow.control.kind is ControlKind.DCQCN:
             flow.next_ps = self.now + self.serial(wire, flow.rate)
             self.count_bytes(flow, size)
         if config.transport.timeout_us > 0 and not flow.timer:
@@ -104,49 +113,112 @@ class Engine(one.Engine):
 
     def wake(self, number: int) -> None:
         flow = self.flows[number]
-        if flow.place == "paced" and flow.next_ps <= self.now:
+        if flow.place != "paced" or flow.wake_ps != self.now:
+            return
+        if flow.next_ps > self.now:
+            self.sleep(number)
+        else:
             flow.place = ""
             self.list_flow(number)
 
+    # Receivers -------------------------------------------------------------------------------
+
+    def receive(self, packet: Packet) -> None:
+        self.received[packet.kind] += 1
+        if packet.kind == one.DATA:
+            self.receive_data(packet)
+            return
+        if packet.kind == one.CNP or packet.marked:
+            self.take_cnp(packet.flow)
+        take(self, packet)
+        if packet.kind == one.NAK:
+            self.reject(packet.flow, packet.number)
+        elif packet.kind == one.ACK:
+            self.acknowledge(packet.flow, packet.number)
+
+    def receive_data(self, packet: Packet) -> None:
+        flow, transport = self.flows[packet.flow], self.config.transport
+        echo = packet.marked and transport.cnp_in_ack
+        if packet.marked and not echo:
+            gap = 0
+            if flow.control.kind is ControlKind.DCQCN:
+                gap = round(flow.control.dcqcn.min_time_between_cnps_us * US)
+            answers = flow.control.kind in {ControlKind.NONE, ControlKind.DCQCN}
+            if answers and self.now - flow.last_cnp_ps >= gap:
+                flow.last_cnp_ps = self.now
+                self.answer(packet, one.CNP, marked=False)
+        if packet.number == flow.expected:
+            flow.expected += 1
+            flow.nak_sent = False
+            if flow.expected == flow.n:
+                flow.delivered_ps = self.now
+            if flow.expected == flow.n or echo or flow.expected % transport.ack_every == 0:
+                self.answer(packet, one.ACK, marked=echo)
+        elif packet.number > flow.expected:
+            flow.out_of_order += 1
+            if not flow.nak_sent:
+                flow.nak_sent = True
+                self.answer(packet, one.NAK, marked=echo)
+        elif transport.acks_duplicates:
+            self.answer(packet, one.ACK, marked=echo)
+
+    def answer(self, data: Packet, kind: int, *, marked: bool) -> None:
+        flow, headers, number = self.flows[data.flow], self.config.headers, data.flow
+        size = headers.cnp_bytes
+        if kind != one.CNP:
+            size = headers.ack_bytes + extra(flow.control)[1]
+        traffic = self.config.cnp_class if kind == one.CNP else self.config.ack_class
+        traffic = flow.traffic if traffic < 0 else traffic
+        wire = size + headers.gap_bytes
+        packet = Packet(kind, number, flow.expected, size, wire, traffic, flow.back)
+        packet.marked = marked
+        packet.stamps = None if kind == one.CNP else data.stamps
+        self.sent[kind] += 1
+        self.enqueue(flow.back[0], traffic, packet)
+
     # DCQCN -----------------------------------------------------------------------------------
 
-    @property
-    def dcqcn(self) -> Dcqcn:
-        assert self.config.dcqcn is not None
-        return self.config.dcqcn
+    def is_rare(self, flow: Flow) -> bool:
+        """Timers of the first DCQCN have lanes, those of others have not."""
+        kinds = [one.kind for one in self.config.flow_controls]
+        return flow.of_class != kinds.index(ControlKind.DCQCN)
 
     def take_cnp(self, number: int) -> None:
         flow = self.flows[number]
         flow.cnps += 1
-        if self.config.dcqcn is None or flow.acked == flow.n:
+        if flow.control.kind is not ControlKind.DCQCN or flow.acked == flow.n:
             return
         flow.rate_cnp = True
         if flow.slowed:
             flow.alpha_cnp = True
             return
         flow.slowed = True
-        flow.alpha = self.dcqcn.initial_alpha_value
-        if self.dcqcn.rate_to_set_on_first_cnp_gbps > 0:
-            flow.rate = min(flow.rate, self.dcqcn.rate_to_set_on_first_cnp_gbps)
+        dcqcn, rare = flow.control.dcqcn, self.is_rare(flow)
+        flow.alpha = dcqcn.initial_alpha_value
+        if dcqcn.rate_to_set_on_first_cnp_gbps > 0:
+            flow.rate = min(flow.rate, dcqcn.rate_to_set_on_first_cnp_gbps)
         flow.target = flow.rate
-        self.at(self.now + round(self.dcqcn.dce_tcp_rtt_us * US), one.ALPHA, number)
-        wait = round(self.dcqcn.rate_reduce_monitor_period_us * US)
-        later = round(self.dcqcn.first_check_later_ns * 1000)
-        self.at(self.now + wait + later, one.DECREASE, number, rare=later > 0)
+        self.at(self.now + round(dcqcn.dce_tcp_rtt_us * US), one.ALPHA, number, rare=rare)
+        wait = round(dcqcn.rate_reduce_monitor_period_us * US)
+        later = round(dcqcn.first_check_later_ns * 1000)
+        self.at(self.now + wait + later, one.DECREASE, number, rare=rare or later > 0)
 
     def renew_alpha(self, number: int) -> None:
-        flow, g = self.flows[number], self.dcqcn.dce_tcp_g
+        flow = self.flows[number]
+        dcqcn, rare = flow.control.dcqcn, self.is_rare(flow)
+        g = dcqcn.dce_tcp_g
         if flow.acked < flow.n:
             flow.alpha = (1 - g) * flow.alpha + (g if flow.alpha_cnp else 0.0)
             flow.alpha_cnp = False
-            self.at(self.now + round(self.dcqcn.dce_tcp_rtt_us * US), one.ALPHA, number)
+            self.at(self.now + round(dcqcn.dce_tcp_rtt_us * US), one.ALPHA, number, rare=rare)
 
     def check_rate(self, number: int) -> None:
-        flow, dcqcn = self.flows[number], self.dcqcn
+        flow = self.flows[number]
+        dcqcn, rare = flow.control.dcqcn, self.is_rare(flow)
         if flow.acked == flow.n:
             return
         wait = round(dcqcn.rate_reduce_monitor_period_us * US)
-        self.at(self.now + wait, one.DECREASE, number)
+        self.at(self.now + wait, one.DECREASE, number, rare=rare)
         if flow.rate_cnp:
             if dcqcn.clamp_tgt_rate or flow.time_stage or flow.byte_stage:
                 flow.target = flow.rate
@@ -155,31 +227,34 @@ class Engine(one.Engine):
             flow.rate_cnp = False
             flow.time_stage = flow.byte_stage = flow.sent_bytes = 0
             flow.increase_ps = self.now + round(dcqcn.rpg_time_reset_us * US)
-            self.at(flow.increase_ps, one.INCREASE, number)
+            self.at(flow.increase_ps, one.INCREASE, number, rare=rare)
 
     def raise_by_timer(self, number: int) -> None:
         flow = self.flows[number]
+        dcqcn, rare = flow.control.dcqcn, self.is_rare(flow)
         if flow.acked < flow.n and flow.increase_ps == self.now:
-            flow.increase_ps = self.now + round(self.dcqcn.rpg_time_reset_us * US)
-            self.at(flow.increase_ps, one.INCREASE, number)
+            flow.increase_ps = self.now + round(dcqcn.rpg_time_reset_us * US)
+            self.at(flow.increase_ps, one.INCREASE, number, rare=rare)
             before = flow.rate
             self.raise_rate(flow)
             flow.time_stage += 1
-            if self.dcqcn.shortens_waits and flow.place == "paced" and flow.next_ps > self.now:
+            if dcqcn.shortens_waits and flow.place == "paced" and flow.next_ps > self.now:
                 wait = int((flow.next_ps - self.now) * (before / flow.rate))
                 flow.next_ps = self.now + wait // self.config.tick_ps * self.config.tick_ps
+                flow.wake_ps = flow.next_ps
                 self.at(flow.next_ps, one.WAKE, number, rare=True)
 
     def count_bytes(self, flow: Flow, size: int) -> None:
-        if self.dcqcn.rpg_byte_reset and flow.slowed:
+        dcqcn = flow.control.dcqcn
+        if dcqcn.rpg_byte_reset and flow.slowed:
             flow.sent_bytes += size
-            if flow.sent_bytes >= self.dcqcn.rpg_byte_reset:
+            if flow.sent_bytes >= dcqcn.rpg_byte_reset:
                 flow.sent_bytes = 0
                 self.raise_rate(flow)
                 flow.byte_stage += 1
 
     def raise_rate(self, flow: Flow) -> None:
-        dcqcn = self.dcqcn
+        dcqcn = flow.control.dcqcn
         stages = [flow.time_stage]
         if dcqcn.rpg_byte_reset:
             stages.append(flow.byte_stage)

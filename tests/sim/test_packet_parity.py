@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from gpufabric.sim.packet import PacketProblem, PacketResult, simulate_packets
 from gpufabric.sim.packet_config import (
     ClassKind,
+    Control,
+    ControlKind,
     Dcqcn,
     Ecn,
     PacketConfig,
@@ -18,6 +20,7 @@ from gpufabric.sim.packet_config import (
     TrafficClass,
     Transport,
 )
+from gpufabric.sim.packet_control import Hpcc
 from tests.reference.packet_ends import Engine
 from tests.sim.packet_cases import Link, problem_of
 
@@ -99,6 +102,36 @@ def overrides(draw: Any, n_classes: int) -> PortOverride:
         kmin_bytes=maybe(0.0, 5e3),
         kmax_bytes=maybe(3e3, 2e4),
         pmax=maybe(0.0, 1.0),
+    )
+
+
+@st.composite
+def hpccs(draw: Any) -> Hpcc:
+    return Hpcc(
+        base_rtt_us=draw(st.sampled_from([0.0, 4.654])),
+        target_utilization=draw(st.sampled_from([0.95, 0.5])),
+        additive_gbps=draw(st.sampled_from([0.04, 3.0])),
+        most_stages=draw(st.sampled_from([0, 5])),
+        reacts_fast=draw(st.booleans()),
+        byte_unit=draw(st.sampled_from([1, 512])),
+        queue_unit=draw(st.sampled_from([1, 320])),
+        ack_bytes=draw(st.sampled_from([42, 28, 0])),
+    )
+
+
+@st.composite
+def controls(draw: Any, dcqcn: Dcqcn) -> tuple[Control, ...]:
+    """Two of each kind at most, so that timers without lanes of their own come up too."""
+    kinds = st.sampled_from([ControlKind.NONE, ControlKind.DCQCN, ControlKind.HPCC])
+    return tuple(
+        Control(
+            draw(kinds),
+            window_bytes=draw(st.sampled_from([0, 0, 12_000])),
+            window_follows_rate=draw(st.booleans()),
+            dcqcn=dcqcn,
+            hpcc=draw(hpccs()),
+        )
+        for _ in range(3)
     )
 
 
@@ -216,11 +249,28 @@ def test_kernel_equals_reference_event_for_event(
         more = np.arange(problem.wires.head.max() + 1) * 7_000
         problem = replace(problem, buffer_bytes=config.buffer.total_bytes + more)
         config = replace(config, buffer=replace(config.buffer, total_bytes=0))
+    compare(problem, config)
+
+
+def compare(problem: PacketProblem, config: PacketConfig) -> None:
     engine = Engine(problem, config)
     engine.run(UNTIL_PS)
     assert len(engine.trace) < TRACE
     result = simulate_packets(problem, config, until_ps=UNTIL_PS, trace_rows=TRACE)
     assert_equal(engine, result)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems(), configs(), st.data())
+def test_kernel_equals_reference_with_a_control_for_each_flow_class(
+    problem: PacketProblem, config: PacketConfig, more: Any
+) -> None:
+    given = more.draw(controls(config.dcqcn or Dcqcn()))
+    transport = replace(config.transport, window_bytes=0, window_follows_rate=False)
+    config = replace(config, dcqcn=None, controls=given, transport=transport)
+    classes = [more.draw(st.integers(0, 2)) for _ in range(problem.n_flows)]
+    problem = replace(problem, control=np.array(classes))
+    compare(problem, with_pool(problem, config, 50_000))
 
 
 def test_many_packets_make_arrays_grow_and_change_nothing() -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from gpufabric.sim.packet import PacketConfig, simulate_packets
-from gpufabric.sim.packet_profiles import NS3_DCQCN, NS3_DCQCN_PAPER, like_ns3
+from gpufabric.sim.packet_profiles import NS3_DCQCN, NS3_DCQCN_PAPER, like_ns3, like_ns3_hpcc
 from tests.reference.mrg32k3a import first_numbers
 from tests.sim.packet_cases import problem_of, star
 
@@ -66,6 +66,14 @@ def test_without_rate_control_every_flow_ends_in_the_same_nanosecond(
 ) -> None:
     theirs = their_fct_ns(f"{case}_{variant}")
     assert our_fct_ns(case, list(theirs), config_of(variant)) == list(theirs.values())
+
+
+@needs_peers
+@pytest.mark.parametrize("case", ["x1", "x2"])
+def test_hpcc(case: str) -> None:
+    theirs = their_fct_ns(f"{case}_hp")
+    ours = our_fct_ns(case, list(theirs), like_ns3_hpcc())
+    assert ours == list(theirs.values())
 
 
 @needs_peers

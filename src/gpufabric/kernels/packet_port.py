@@ -29,6 +29,7 @@ from gpufabric.kernels.packet_events import (
     post,
     take_packet,
 )
+from gpufabric.kernels.packet_hpcc import write_telemetry
 from gpufabric.kernels.packet_settings import (
     LOSSLESS,
     LOSSY,
@@ -256,6 +257,8 @@ def first_waiting(run: PacketRun, number: int, traffic: int) -> int:
     channel = int(packet.channel)
     if traffic == rules.n_classes or channel == NONE:
         return index
+    if rules.most_stamps > 0 and packet.kind == DATA:
+        write_telemetry(run, index, number, np.int64(queue.n_bytes))
     if kind_of(run, channel, traffic) != UNCOUNTED:
         release(run, channel, traffic, np.int64(packet.n_bytes))
         if may_resume(run, channel, traffic):

@@ -9,14 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_control_structs import HPCC
 from gpufabric.kernels.packet_events import NOW, give_back, take_packet
+from gpufabric.kernels.packet_hpcc import take_telemetry
 from gpufabric.kernels.packet_port import (
     ACK,
     CNP,
     DATA,
     NAK,
     NONE,
-    SIZE_ACK,
     SIZE_CNP,
     enqueue,
 )
@@ -47,6 +48,8 @@ def receive(run: PacketRun, index: int) -> None:
     give_back(run, index)
     if kind == CNP or marked:
         take_cnp(run, number)
+    if run.controls[run.flows[number].control].kind == HPCC and kind != CNP:
+        take_telemetry(run, number, index, expected)
     if kind == ACK:
         acknowledge(run, number, expected)
     elif kind == NAK:
@@ -62,9 +65,8 @@ def receive_data(run: PacketRun, index: int) -> None:
     packet, rules = run.packets[index], run.rules[0]
     flow = run.flows[packet.flow]
     is_echo = packet.marked and rules.cnp_in_ack
-    if packet.marked and not is_echo and run.clock[NOW] - flow.last_cnp_ps >= rules.cnp_gap_ps:
-        flow.last_cnp_ps = run.clock[NOW]
-        answer(run, take_packet(run), int(packet.flow), CNP)
+    if packet.marked and not is_echo:
+        answer_mark(run, int(packet.flow))
     kind = SILENT
     if packet.number == flow.expected:
         kind = take_in_order(run, int(packet.flow), is_echo)
@@ -81,6 +83,19 @@ def receive_data(run: PacketRun, index: int) -> None:
         number = int(packet.flow)
         packet.marked = 1 if is_echo else 0
         answer(run, index, number, kind)
+
+
+@inner_kernel
+def answer_mark(run: PacketRun, number: int) -> None:
+    """Send a CNP unless the last one of the flow has just been sent.
+
+    Reference: tests/reference/packet.py, Engine.receive_data.
+    """
+    flow, now = run.flows[number], run.clock[NOW]
+    control = run.controls[flow.control]
+    if control.sends_cnps and now - flow.last_cnp_ps >= control.cnp_gap_ps:
+        flow.last_cnp_ps = now
+        answer(run, take_packet(run), number, CNP)
 
 
 @inner_kernel
@@ -107,7 +122,7 @@ def answer(run: PacketRun, index: int, number: int, kind: int) -> None:
     Reference: tests/reference/packet.py, Engine.answer.
     """
     packet, rules, flow = run.packets[index], run.rules[0], run.flows[number]
-    size = SIZE_CNP if kind == CNP else SIZE_ACK
+    size = SIZE_CNP if kind == CNP else int(flow.size_ack)
     traffic = rules.cnp_class if kind == CNP else rules.ack_class
     if traffic < 0:
         traffic = np.int64(flow.traffic)

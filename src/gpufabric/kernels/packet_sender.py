@@ -9,18 +9,26 @@ from __future__ import annotations
 import numpy as np
 
 from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_control_structs import DCQCN
 from gpufabric.kernels.packet_events import (
     KIND_BITS,
     NOW,
     TIMEOUT,
-    WAKE,
     kick,
     push,
-    push_later,
     take_packet,
 )
+from gpufabric.kernels.packet_pacing import (
+    FAILED,
+    LISTED,
+    PACED,
+    UNLISTED,
+    gap_ps,
+    pace,
+    sleep,
+)
 from gpufabric.kernels.packet_port import DATA, NONE
-from gpufabric.kernels.packet_rate import FAILED, LISTED, PACED, UNLISTED, count_bytes
+from gpufabric.kernels.packet_rate import count_bytes
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.structs import Records
 
@@ -45,7 +53,7 @@ def has_work(run: PacketRun, flow: Records) -> bool:
     limit = int(flow.window)
     if limit == 0:
         return True
-    if run.rules[0].window_follows_rate:
+    if run.controls[flow.control].window_follows_rate:
         limit = max(1, int(limit * flow.rate_gbps / flow.line_gbps))
     return (flow.next - flow.acked) * run.rules[0].mtu < limit
 
@@ -102,8 +110,7 @@ def next_of_flows(run: PacketRun, port: int, traffic: int) -> int:
     if not has_work(run, flow):
         return NONE
     if flow.next_ps > run.clock[NOW]:
-        flow.state = PACED
-        push_later(run, np.int64(flow.next_ps), number << KIND_BITS | WAKE)
+        sleep(run, number)
         return NONE
     index = make_packet(run, number)
     if has_work(run, flow):
@@ -142,10 +149,12 @@ def make_packet(run: PacketRun, number: int) -> int:
     count = run.counts[DATA]
     count.sent += 1
     count.sent_bytes += serial.n_bytes
-    if rules.has_dcqcn:
-        gap_ps = np.int64(serial.wire_bytes * 8000 / flow.rate_gbps)
-        flow.next_ps = now + gap_ps // rules.tick_ps * rules.tick_ps
+    kind = run.controls[flow.control].kind
+    if kind == DCQCN:
+        flow.next_ps = now + gap_ps(run, np.int64(serial.wire_bytes), np.float64(flow.rate_gbps))
         count_bytes(run, flow, np.int64(serial.n_bytes))
+    elif kind > DCQCN:
+        pace(run, number, index, np.int64(serial.wire_bytes))
     if rules.timeout_ps > 0 and flow.has_timer == 0:
         flow.has_timer = 1
         flow.progress_ps = now
@@ -212,6 +221,10 @@ def wake(run: PacketRun, number: int) -> None:
     Reference: tests/reference/packet.py, Engine.wake.
     """
     flow = run.flows[number]
-    if flow.state == PACED and flow.next_ps <= run.clock[NOW]:
-        flow.state = UNLISTED
-        list_flow(run, number)
+    if flow.state != PACED or flow.wake_ps != run.clock[NOW]:
+        return
+    if flow.next_ps > run.clock[NOW]:
+        sleep(run, number)
+        return
+    flow.state = UNLISTED
+    list_flow(run, number)

@@ -83,6 +83,7 @@ ASIDE = np.dtype(
         ("n_marked", np.int32),
         ("pmax", np.float64),  # ECN: probability of a mark at kmax
         ("delay_pfc_ps", np.int64),  # from the end of sending a PFC frame to its effect [ps]
+        ("gbps", np.float64),  # speed [Gb/s]
     ],
     align=True,
 )
@@ -168,6 +169,8 @@ QUEUE_PAIR = np.dtype(
         ("size_first", np.int32),  # size classes of its first, middle and last packet
         ("size_middle", np.int32),
         ("size_last", np.int32),
+        ("size_ack", np.int32),  # size class of its ACKs
+        ("control", np.int32),  # entry of `controls`
         ("window", np.int32),  # most bytes under way, 0: no limit [byte]
         ("is_nak_sent", np.int32),  # receiver: 1 since a NAK until the missing packet comes
         ("has_timer", np.int32),  # 1: a retry time-out is pending
@@ -183,6 +186,7 @@ QUEUE_PAIR = np.dtype(
         ("n_out_of_order", np.int32),  # receiver: packets after a missing one
         ("sent_bytes", np.int64),  # DCQCN: since the byte counter was last reset [byte]
         ("next_ps", np.int64),  # pacing: earliest next packet [ps]
+        ("wake_ps", np.int64),  # pacing: first event that wakes it [ps]
         ("progress_ps", np.int64),  # last progress [ps]
         ("increase_ps", np.int64),  # DCQCN: next increase by the timer [ps]
         ("last_cnp_ps", np.int64),  # receiver: last CNP sent [ps]
@@ -256,33 +260,13 @@ RULES = np.dtype(
         ("mtu", np.int64),  # payload of a full packet [byte]
         ("ack_every", np.int64),  # packets
         ("acks_duplicates", np.int64),  # 1: a packet that came before is acknowledged again
-        ("window_follows_rate", np.int64),  # 1
         ("timeout_ps", np.int64),  # 0: none [ps]
         ("retry_count", np.int64),
-        ("has_dcqcn", np.int64),
         ("cnp_in_ack", np.int64),  # 1: the ACK of a marked packet is the CNP
-        ("cnp_gap_ps", np.int64),  # between two CNPs of one flow [ps]
-        ("alpha_ps", np.int64),  # DCQCN: between renewals of alpha [ps]
-        ("decrease_ps", np.int64),  # DCQCN: between checks of the rate [ps]
-        ("check_later_ps", np.int64),  # DCQCN: the first check is this much later [ps]
-        ("increase_ps", np.int64),  # DCQCN: between increases [ps]
-        ("byte_reset", np.int64),  # DCQCN: bytes between increases, 0: none [byte]
-        ("threshold", np.int64),  # DCQCN: increases of fast recovery
-        ("clamps_target", np.int64),  # DCQCN: 1: each decrease sets the target
-        ("shortens_waits", np.int64),  # DCQCN: 1: a raise shortens the wait for the next packet
-        ("g", np.float64),  # DCQCN
-        ("initial_alpha", np.float64),  # DCQCN
-        ("ai_gbps", np.float64),  # DCQCN: additive increase [Gb/s]
-        ("hai_gbps", np.float64),  # DCQCN: hyper increase [Gb/s]
-        ("min_gbps", np.float64),  # DCQCN: smallest rate [Gb/s]
-        ("min_factor", np.float64),  # DCQCN: least part that a decrease leaves
-        ("first_gbps", np.float64),  # DCQCN: rate after the first CNP, 0: as it is [Gb/s]
         ("has_credits", np.int64),  # 1: InfiniBand; classes are virtual lanes
         ("update_blocks", np.int64),  # a limit is told when it has grown by so many [block]
         ("has_faults", np.int64),  # 1: look at `faulty`
-        ("lane_alpha", np.int64),
-        ("lane_decrease", np.int64),
-        ("lane_increase", np.int64),
+        ("most_stamps", np.int64),  # switches that a packet has room for, 0: none writes
         ("lane_timeout", np.int64),
     ],
     align=True,
@@ -341,6 +325,11 @@ class PacketRun(NamedTuple):
     later: Records  # LATER[room + 1]: a heap of all other events, from place 1
     rules: Records  # RULES[1]
     settings: Records  # SETTING[n_channels * (n_classes + 1)], or none: all ports are alike
+    controls: Records  # CONTROL[n_controls]
+    pacing: Records  # PACING[n_flows], or one row where no control needs it
+    notes: Records  # NOTE[room of packets], or one row where no control needs it
+    stamps: Records  # STAMP[room of packets * most_stamps]
+    past: Records  # STAMP[n_flows * most_stamps]: the last ones that came back
     counts: Records  # PACKET_COUNT[5]: by kind of packet
     clock: Longs  # int64[…]: see the names in packet_events.py
     random: NDArray[np.uint64]  # uint64[2]: generators of marks (or place in `given`), of faults

@@ -22,7 +22,7 @@ from gpufabric.kernels.packet_faults import (
     LOST_BY_SIZE,
     LOST_IN_HOST,
 )
-from gpufabric.kernels.packet_rate import FAILED
+from gpufabric.kernels.packet_pacing import FAILED
 from gpufabric.kernels.packet_settings import LOSSLESS
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.sim.packet_checks import check_packets

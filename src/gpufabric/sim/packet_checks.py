@@ -11,6 +11,7 @@ from gpufabric.core.text import _
 from gpufabric.sim.array_checks import ArrayChecks
 from gpufabric.sim.flow_problem import Paths
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
+from gpufabric.sim.packet_control_checks import check_controls
 from gpufabric.sim.packet_fault_rows import check_faults
 from gpufabric.sim.packet_faults import PacketFault
 from gpufabric.sim.packet_infiniband_checks import check_credits
@@ -41,6 +42,7 @@ class CheckedPackets:
     buffer_bytes: Longs  # int64[n_switches] [byte]
     traffic_class: Ints  # int32[n_flows]
     faults: tuple[PacketFault, ...]
+    control: Ints  # int32[n_flows]
 
     @property
     def n_flows(self) -> int:
@@ -68,6 +70,7 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
         checks.fault("back", what, _("{n} rows, as in paths").format(n=paths.n_paths))
     path = np.arange(n_flows, dtype=np.int32) if problem.path is None else problem.path
     start_ps = np.zeros(n_flows, np.int64) if problem.start_ps is None else problem.start_ps
+    control = np.zeros(n_flows, np.int32) if problem.control is None else problem.control
     checked = CheckedPackets(
         wires,
         paths,
@@ -78,6 +81,7 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
         *_check_switches(checks, problem, config, int(wires.head.max(initial=-1)) + 1),
         _traffic_class(checks, problem, config),
         problem.faults,
+        checks.ints("control", control, n_flows, 0, len(config.flow_controls)),
     )
     if not checks.faults:
         _check_ends(checks, wires, paths, back)
@@ -239,14 +243,7 @@ def _check_control(checks: ArrayChecks, config: PacketConfig) -> None:
     if config.ecn is not None:
         check_ecn(checks, "ecn", config.ecn)
     check_credits(checks, config)
-    dcqcn = config.dcqcn
-    if dcqcn is not None:
-        for name in ("dce_tcp_rtt_us", "rate_reduce_monitor_period_us", "rpg_time_reset_us"):
-            checks.within(f"dcqcn.{name}", getattr(dcqcn, name), 1e-3, 1e9)
-        checks.within("dcqcn.rpg_min_rate_gbps", dcqcn.rpg_min_rate_gbps, 1e-6, 1e6)
-        checks.within("dcqcn.dce_tcp_g", dcqcn.dce_tcp_g, 0, 1)
-        checks.within("dcqcn.initial_alpha_value", dcqcn.initial_alpha_value, 0, 1)
-        checks.within("dcqcn.rpg_byte_reset", dcqcn.rpg_byte_reset, 0, 2**40)
+    check_controls(checks, config)
     if any(one.kind is ClassKind.LOSSLESS for one in config.classes):
         return
     if config.buffer.headroom_bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gpufabric.sim.packet_control import Control, ControlKind, Dcqcn
 from gpufabric.sim.packet_infiniband_config import Credits
 from gpufabric.sim.packet_switch_config import (
     ClassKind,
@@ -15,6 +16,8 @@ from gpufabric.sim.packet_switch_config import (
 
 __all__ = [
     "ClassKind",
+    "Control",
+    "ControlKind",
     "Dcqcn",
     "Ecn",
     "Headers",
@@ -53,70 +56,6 @@ class Headers:
     cnp_bytes: int = 78
     pfc_bytes: int = 64
     gap_bytes: int = 20
-
-
-@dataclass(frozen=True)
-class Dcqcn:
-    """DCQCN under the names of NVIDIA's adapters, in plain units.
-
-    Parameters
-    ----------
-    dce_tcp_g
-        Weight of a CNP in alpha [1]; the adapter's 1019 stands for 1 - 1019 / 1024.
-    dce_tcp_rtt_us
-        Between two renewals of alpha [us].
-    initial_alpha_value
-        Alpha at the first CNP [1].
-    rate_reduce_monitor_period_us
-        Between two checks whether to lower the rate [us].
-    rate_to_set_on_first_cnp_gbps
-        Rate after the first CNP; 0 leaves it [Gb/s].
-    rpg_min_dec_fac
-        Least part of the rate that one decrease leaves [1].
-    rpg_min_rate_gbps
-        Smallest rate [Gb/s].
-    clamp_tgt_rate
-        Every decrease makes the rate before it the target; otherwise only one after an increase.
-    rpg_time_reset_us
-        Between two increases by the timer [us].
-    rpg_byte_reset
-        Between two increases by the byte counter [byte]; 0: no byte counter.
-    rpg_threshold
-        Increases of fast recovery before the target rises [1].
-    rpg_ai_rate_gbps, rpg_hai_rate_gbps
-        Additive and hyper increase of the target [Gb/s].
-    min_time_between_cnps_us
-        Receiver: between two CNPs of one flow [us].
-    shortens_waits
-        A raise of the rate by the timer shortens the time until a paced flow's next packet, as a
-        limiter does that fills at the rate of now; otherwise the time is fixed when a packet is
-        sent, and at the smallest rate a flow stands still for long.
-    first_check_later_ns
-        The first check of the rate, and with it all others, comes this much later [ns].
-
-    Notes
-    -----
-    The decrease is ``rate * (1 - alpha / 2)``: ``rpg_gd`` 11. Source of names and defaults: NVIDIA,
-    "DCQCN Parameters" (Enterprise Support, 2018); 50 us between CNPs:
-    Y. Zhu et al., SIGCOMM 2015, section 5.
-    """
-
-    dce_tcp_g: float = 5 / 1024
-    dce_tcp_rtt_us: float = 1.0
-    initial_alpha_value: float = 1.0
-    rate_reduce_monitor_period_us: float = 4.0
-    rate_to_set_on_first_cnp_gbps: float = 0.0
-    rpg_min_dec_fac: float = 0.5
-    rpg_min_rate_gbps: float = 0.001
-    clamp_tgt_rate: bool = False
-    rpg_time_reset_us: float = 300.0
-    rpg_byte_reset: int = 32_767
-    rpg_threshold: int = 1
-    rpg_ai_rate_gbps: float = 0.005
-    rpg_hai_rate_gbps: float = 0.05
-    min_time_between_cnps_us: float = 50.0
-    shortens_waits: bool = True
-    first_check_later_ns: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -179,6 +118,9 @@ class PacketConfig:
         The parts; without ECN where None, without rate control where None.
     credits
         InfiniBand's flow control, for classes that are all ``CREDITED``; RoCE where None.
+    controls
+        Congestion control of each flow class (``PacketProblem.control``), in place of `dcqcn` and
+        of the window of `transport`, which hold for all flows where there are none.
     forwarding_ns
         From a packet's last bit at a switch to its place in the buffer [ns]: store and forward.
     pause_reaction_ns
@@ -201,6 +143,7 @@ class PacketConfig:
     buffer: SwitchBuffer = field(default_factory=SwitchBuffer)
     ecn: Ecn | None = field(default_factory=Ecn)
     dcqcn: Dcqcn | None = None
+    controls: tuple[Control, ...] = ()
     transport: Transport = Transport()
     credits: Credits | None = None
     forwarding_ns: float = 500.0
@@ -208,3 +151,17 @@ class PacketConfig:
     tick_ps: int = 1
     seed: int = 1
     draws: tuple[float, ...] = ()
+
+    @property
+    def flow_controls(self) -> tuple[Control, ...]:
+        """`controls`, or the one control that all flows have without them."""
+        if self.controls:
+            return self.controls
+        return (
+            Control(
+                ControlKind.NONE if self.dcqcn is None else ControlKind.DCQCN,
+                window_bytes=self.transport.window_bytes,
+                window_follows_rate=self.transport.window_follows_rate,
+                dcqcn=self.dcqcn or Dcqcn(),
+            ),
+        )

@@ -24,6 +24,7 @@ def headroom_for(
     """
     headers = config.headers
     full = config.transport.mtu_bytes + headers.data_bytes + headers.first_bytes
+    full += max(one.header_bytes[0] for one in config.flow_controls)
     wire = 2 * (full + headers.gap_bytes) + headers.pfc_bytes + headers.gap_bytes
     wait_ps = 2 * delay_ps + forwarding_ps + int(config.pause_reaction_ns * 1000)
     return (np.ceil(wait_ps * gbps / 8000) + wire + 2 * full).astype(np.int64)

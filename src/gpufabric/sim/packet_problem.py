@@ -75,6 +75,8 @@ class PacketProblem:
         int8[n_flows]: class of each flow's data; ``PacketConfig.data_class`` where None.
     faults
         What goes wrong, and when.
+    control
+        int32[n_flows]: flow class of each: entry of ``PacketConfig.controls``; 0 where None.
     """
 
     wires: Wires
@@ -87,6 +89,7 @@ class PacketProblem:
     buffer_bytes: Longs | None = None
     traffic_class: NDArray[np.int8] | None = None
     faults: tuple[PacketFault, ...] = ()
+    control: Ints | None = None
 
     @property
     def n_flows(self) -> int:

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from gpufabric.sim.packet_config import (
     ClassKind,
+    Control,
+    ControlKind,
     Dcqcn,
     Ecn,
     Headers,
@@ -18,9 +20,18 @@ from gpufabric.sim.packet_config import (
     TrafficClass,
     Transport,
 )
+from gpufabric.sim.packet_control import Hpcc
 from gpufabric.sim.packet_infiniband_config import Credits
 
-__all__ = ["INFINIBAND_HEADERS", "NS3_DCQCN", "NS3_DCQCN_PAPER", "infiniband", "like_ns3", "roce"]
+__all__ = [
+    "INFINIBAND_HEADERS",
+    "NS3_DCQCN",
+    "NS3_DCQCN_PAPER",
+    "infiniband",
+    "like_ns3",
+    "like_ns3_hpcc",
+    "roce",
+]
 
 NS3_DCQCN = Dcqcn(
     dce_tcp_g=0.00390625,
@@ -141,3 +152,30 @@ def like_ns3(
         pause_reaction_ns=0.0,
         tick_ps=1000,
     )
+
+
+def like_ns3_hpcc(payload_bytes: int = 4096, buffer_mib: int = 32) -> PacketConfig:
+    """Return settings with the semantics of the same model's HPCC, for comparison.
+
+    42 B of record in data packets and 32 B in ACKs, which have the class of the data; counts in
+    units of 512 and 320 B; a round trip of four link delays and two payloads; no additive stages.
+    It holds for two links of 100 Gb/s and 1 us.
+
+    Parameters
+    ----------
+    payload_bytes
+        Payload of a full packet [byte].
+    buffer_mib
+        Buffer of a switch [MiB].
+    """
+    trip_ns = 4 * 1000 + 2 * (payload_bytes * 8 // 100)
+    hpcc = Hpcc(
+        base_rtt_us=trip_ns / 1000,
+        most_stages=0,
+        min_rate_gbps=1.0,
+        byte_unit=512,
+        queue_unit=320,
+        ack_bytes=32,
+    )
+    config = like_ns3(payload_bytes, buffer_mib)
+    return replace(config, ack_class=0, controls=(Control(ControlKind.HPCC, hpcc=hpcc),))

@@ -24,6 +24,7 @@ from gpufabric.kernels.packet_events import (
     START,
 )
 from gpufabric.kernels.packet_faults import N_REASONS, SPEED
+from gpufabric.kernels.packet_port import SIZE_ACK, SIZE_CNP
 from gpufabric.kernels.packet_settings import UNCOUNTED
 from gpufabric.kernels.packet_structs import (
     ASIDE,
@@ -44,6 +45,12 @@ from gpufabric.kernels.packet_structs import (
 from gpufabric.kernels.structs import Records, records
 from gpufabric.sim.packet_checks import CheckedPackets
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
+from gpufabric.sim.packet_control_setup import (
+    control_records,
+    header_bytes,
+    more_notes,
+    pacing_records,
+)
 from gpufabric.sim.packet_fault_rows import (
     Schedule,
     chances,
@@ -68,6 +75,7 @@ Floats = NDArray[np.float64]
 FIRST_ROOM = 1024  # packets, and events of a lane, to begin with
 COMMON_SIZES = 3  # data sizes whose ends of sending have lanes
 COMMON_SPEEDS = 3  # speeds with most ports, likewise
+SERIAL_LANES = 18  # for all sizes at all common speeds
 COMMON_DELAYS = 8  # delays whose arrivals have lanes
 CACHE_LINE = 64  # [byte]
 MOST_BITS = 2**64 - 1
@@ -90,34 +98,40 @@ class Sizes:
     n_packets: Longs  # int64[n_flows]
     of_flow: Ints  # int32[3, n_flows]
     is_common: NDArray[np.bool_]  # bool[n_sizes]
+    ack: Ints  # int32[n_controls]: size class of each flow class's ACKs
 
 
 def sizes_of(checked: CheckedPackets, config: PacketConfig) -> Sizes:
-    """Return the sizes of all packets; PFC, ACK and CNP come first.
+    """Return the sizes of all packets; PFC, ACK and CNP come first, then ACKs of other lengths.
 
     The three data sizes with the most packets are common, of equals the largest; control sizes are.
     """
     headers, mtu = config.headers, config.transport.mtu_bytes
+    data_extra, ack_extra = header_bytes(config)
     n_packets = np.maximum(1, -(-checked.size_bytes // mtu))
     left = checked.size_bytes - (n_packets - 1) * mtu
     bare = np.stack([np.minimum(checked.size_bytes, mtu), np.full_like(left, mtu), left])
-    bare += headers.data_bytes
+    bare += headers.data_bytes + data_extra[checked.control]
     bare[0] += headers.first_bytes
     count = np.stack([np.ones_like(left), np.maximum(n_packets - 2, 0), n_packets > 1])
     values, kind = np.unique(bare, return_inverse=True)
     weight = np.bincount(kind.ravel(), count.ravel(), minlength=values.size)
     common = np.lexsort((-values, -weight))[:COMMON_SIZES]
+    extras, ack = np.unique(np.append(0, ack_extra), return_inverse=True)
     control = [headers.pfc_bytes, headers.ack_bytes, headers.cnp_bytes]
-    is_common = np.zeros(3 + values.size, np.bool_)
-    is_common[:3] = True
-    is_common[3 + common] = True
+    control += [headers.ack_bytes + int(extra) for extra in extras[1:]]
+    ack = np.where(ack == 0, SIZE_ACK, ack + SIZE_CNP)[1:]
+    is_common = np.zeros(len(control) + values.size, np.bool_)
+    is_common[: len(control)] = True
+    is_common[len(control) + common] = True
     n_bytes = np.concatenate([control, values])
     return Sizes(
         n_bytes,
         n_bytes + headers.gap_bytes,
         n_packets,
-        (kind.reshape(bare.shape) + 3).astype(np.int32),
+        (kind.reshape(bare.shape) + len(control)).astype(np.int32),
         is_common,
+        ack.astype(np.int32),
     )
 
 
@@ -148,9 +162,13 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     serial, n_lanes, speed = _serial(gbps, ports.size, config, sizes, n_lanes)
     ports["speed"] = speed[: ports.size]
     schedule.rows["value"][schedule.rows["what"] == SPEED] = speed[ports.size :]
+    controls, n_lanes = control_records(config, n_lanes)
     rules, n_lanes = _rules(config, n_lanes)
     credit, links = credit_arrays(checked, config)
     rules["has_faults"] = bool(checked.faults)
+    flows = _flows(checked, config, sizes)
+    control = pacing_records(checked, config, flows, ports, FIRST_ROOM)
+    rules["most_stamps"] = control.stamps.size // FIRST_ROOM
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
     settings = settings_for(checked, config)
     queues = line_records(QUEUE, n_queues)
@@ -168,7 +186,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         switches=_switches(checked, config, ports, settings),
         credits=credit,
         links=links,
-        flows=_flows(checked, config, sizes),
+        flows=flows,
         routes=np.concatenate([checked.paths.channel, checked.back.channel]),
         serial=serial,
         lanes=lanes,
@@ -177,6 +195,11 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         later=records(LATER, FIRST_ROOM),
         rules=rules,
         settings=settings,
+        controls=controls,
+        pacing=control.pacing,
+        notes=control.notes,
+        stamps=control.stamps,
+        past=control.past,
         counts=records(PACKET_COUNT, 5),
         clock=clock,
         random=np.array(
@@ -201,7 +224,8 @@ def _serial(
     """
     speeds, speed = np.unique(gbps, return_inverse=True)
     count = np.bincount(speed[:n_ports], minlength=speeds.size)
-    common = np.sort(np.argsort(-count, kind="stable")[:COMMON_SPEEDS])
+    n_common = min(COMMON_SPEEDS, SERIAL_LANES // int(sizes.is_common.sum()))
+    common = np.sort(np.argsort(-count, kind="stable")[:n_common])
     times = np.stack([serial_ps(sizes.wire_bytes, one, config.tick_ps) for one in speeds])
     regular = np.ix_(common, sizes.is_common)
     lane_of, lane = np.unique(times[regular], return_inverse=True)
@@ -221,6 +245,7 @@ def _ports(
     wires, buffer = checked.wires, config.buffer
     ports = line_records(PORT, wires.n_channels)
     aside = records(ASIDE, wires.n_channels)
+    aside["gbps"] = wires.gbps
     ports["sending"] = -1
     ports["last"] = len(config.classes) - 1
     ports["head"], ports["reverse"] = wires.head, wires.reverse
@@ -264,40 +289,15 @@ def _rules(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
     rules["tick_ps"] = config.tick_ps
     rules["mtu"], rules["ack_every"] = transport.mtu_bytes, transport.ack_every
     rules["acks_duplicates"] = transport.acks_duplicates
-    rules["window_follows_rate"] = transport.window_follows_rate
     rules["timeout_ps"] = round(transport.timeout_us * PS)
     rules["retry_count"] = transport.retry_count
     rules["cnp_in_ack"] = transport.cnp_in_ack
     credit_rules(rules, config)
-    for name in ("lane_alpha", "lane_decrease", "lane_increase", "lane_timeout"):
-        rules[name] = -1
-    if config.dcqcn is not None:
-        _dcqcn_rules(rules, config, n_lanes)
-        n_lanes += 3
+    rules["lane_timeout"] = -1
     if transport.timeout_us > 0:
         rules["lane_timeout"] = n_lanes
         n_lanes += 1
     return rules, n_lanes
-
-
-def _dcqcn_rules(rules: Records, config: PacketConfig, n_lanes: int) -> None:
-    dcqcn = config.dcqcn
-    assert dcqcn is not None
-    rules["has_dcqcn"] = 1
-    rules["cnp_gap_ps"] = round(dcqcn.min_time_between_cnps_us * PS)
-    rules["alpha_ps"] = round(dcqcn.dce_tcp_rtt_us * PS)
-    rules["decrease_ps"] = round(dcqcn.rate_reduce_monitor_period_us * PS)
-    rules["shortens_waits"] = dcqcn.shortens_waits
-    rules["check_later_ps"] = round(dcqcn.first_check_later_ns * 1000)
-    rules["increase_ps"] = round(dcqcn.rpg_time_reset_us * PS)
-    rules["byte_reset"], rules["threshold"] = dcqcn.rpg_byte_reset, dcqcn.rpg_threshold
-    rules["clamps_target"] = dcqcn.clamp_tgt_rate
-    rules["g"], rules["initial_alpha"] = dcqcn.dce_tcp_g, dcqcn.initial_alpha_value
-    rules["ai_gbps"], rules["hai_gbps"] = dcqcn.rpg_ai_rate_gbps, dcqcn.rpg_hai_rate_gbps
-    rules["min_gbps"], rules["min_factor"] = dcqcn.rpg_min_rate_gbps, dcqcn.rpg_min_dec_fac
-    rules["first_gbps"] = dcqcn.rate_to_set_on_first_cnp_gbps
-    rules["lane_alpha"], rules["lane_decrease"] = n_lanes, n_lanes + 1
-    rules["lane_increase"] = n_lanes + 2
 
 
 def _first_events(checked: CheckedPackets, schedule: Schedule) -> tuple[Longs, Longs]:
@@ -382,7 +382,9 @@ def _flows(checked: CheckedPackets, config: PacketConfig, sizes: Sizes) -> Recor
     flows["following"] = -1
     flows["traffic"] = checked.traffic_class
     flows["size_first"], flows["size_middle"], flows["size_last"] = sizes.of_flow
-    flows["window"] = config.transport.window_bytes
+    flows["control"] = checked.control
+    flows["size_ack"] = sizes.ack[checked.control]
+    flows["window"] = np.array([one.window_bytes for one in config.flow_controls])[checked.control]
     flows["delivered_ps"] = flows["acked_ps"] = -1
     flows["last_cnp_ps"] = -NEVER // 2
     line = checked.wires.gbps[checked.paths.channel[flows["first_hop"]]]
@@ -406,7 +408,10 @@ def with_more_room(run: PacketRun) -> PacketRun:
     if clock[N_LATER] + 2 * SPARE > later.size:
         later = np.concatenate([later, records(LATER, later.size)]).view(np.recarray)
     lanes, events = _wider_lanes(run)
-    return run._replace(packets=packets, later=later, lanes=lanes, events=events)
+    notes, stamps = more_notes(run, packets.size)
+    return run._replace(
+        packets=packets, later=later, lanes=lanes, events=events, notes=notes, stamps=stamps
+    )
 
 
 def _wider_lanes(run: PacketRun) -> tuple[Records, Longs]:

@@ -1,0 +1,74 @@
+"""Records of congestion control: each flow class, each flow, and what packets carry for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["CONTROL", "DCQCN", "HPCC", "NOTE", "PACING", "STAMP", "WINDOW"]
+
+WINDOW, DCQCN, HPCC = range(3)  # kinds of control
+
+CONTROL = np.dtype(
+    [
+        ("kind", np.int64),  # WINDOW, DCQCN, HPCC
+        ("window_follows_rate", np.int64),  # 1
+        ("sends_cnps", np.int64),  # 1: the receiver answers marks
+        ("cnp_gap_ps", np.int64),  # between two CNPs of one flow [ps]
+        ("alpha_ps", np.int64),  # DCQCN: between renewals of alpha [ps]
+        ("decrease_ps", np.int64),  # DCQCN: between checks of the rate [ps]
+        ("check_later_ps", np.int64),  # DCQCN: the first check is this much later [ps]
+        ("increase_ps", np.int64),  # DCQCN: between increases [ps]
+        ("byte_reset", np.int64),  # DCQCN: bytes between increases, 0: none [byte]
+        ("threshold", np.int64),  # DCQCN: increases of fast recovery
+        ("clamps_target", np.int64),  # DCQCN: 1: each decrease sets the target
+        ("shortens_waits", np.int64),  # DCQCN: 1: a raise shortens the wait for the next packet
+        ("g", np.float64),  # DCQCN
+        ("initial_alpha", np.float64),  # DCQCN
+        ("ai_gbps", np.float64),  # additive increase [Gb/s]
+        ("hai_gbps", np.float64),  # DCQCN: hyper increase [Gb/s]
+        ("min_gbps", np.float64),  # smallest rate [Gb/s]
+        ("min_factor", np.float64),  # DCQCN: least part that a decrease leaves
+        ("first_gbps", np.float64),  # DCQCN: rate after the first CNP, 0: as it is [Gb/s]
+        ("lane_alpha", np.int64),  # DCQCN; -1: no lane
+        ("lane_decrease", np.int64),
+        ("lane_increase", np.int64),
+        ("target", np.float64),  # HPCC: share of a link to fill
+        ("most_stages", np.int64),  # HPCC: additive steps before a jump
+        ("reacts_fast", np.int64),  # HPCC: 1: every ACK moves the rate
+        ("byte_unit", np.int64),  # HPCC: what switches count in [byte]
+        ("queue_unit", np.int64),
+    ],
+    align=True,
+)
+
+PACING = np.dtype(
+    [
+        ("base_rtt_ps", np.int64),  # round trip without queues [ps]
+        ("wire_bytes", np.int64),  # of the last packet sent [byte]
+        ("renewal", np.int32),  # HPCC: the ACK of this packet ends the round trip; 0: none came
+        ("stage", np.int32),  # HPCC: additive steps since the last jump
+        ("n_stamps", np.int32),  # HPCC: switches on the path
+        ("spare", np.int32),
+        ("base_gbps", np.float64),  # HPCC: rate at the last full renewal [Gb/s]
+        ("load", np.float64),  # HPCC: average use of the busiest link [1]
+    ],
+    align=True,
+)
+
+NOTE = np.dtype(
+    [
+        ("n_stamps", np.int32),  # HPCC: switches that have written; -1: none is to write
+        ("spare", np.int32),
+    ],
+    align=True,
+)
+
+STAMP = np.dtype(
+    [
+        ("time_ps", np.int64),  # the packet began to leave [ps]
+        ("n_bytes", np.int64),  # that the port had sent before [byte]
+        ("queued", np.int64),  # behind it in the queue [byte]
+        ("gbps", np.float64),  # speed of the port [Gb/s]
+    ],
+    align=True,
+)

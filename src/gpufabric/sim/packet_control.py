@@ -1,0 +1,156 @@
+"""How a sender reacts to congestion: only a window, DCQCN or HPCC; one control a flow class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["Control", "ControlKind", "Dcqcn", "Hpcc"]
+
+
+class ControlKind(Enum):
+    """What sets the rate or window of a flow."""
+
+    NONE = "none"
+    """Line rate, within the window if there is one."""
+    DCQCN = "dcqcn"
+    """ECN marks come back as CNPs."""
+    HPCC = "hpcc"
+    """Switches write queue and bytes sent into every packet; ACKs bring it back."""
+
+
+@dataclass(frozen=True)
+class Dcqcn:
+    """DCQCN under the names of NVIDIA's adapters, in plain units.
+
+    Parameters
+    ----------
+    dce_tcp_g
+        Weight of a CNP in alpha [1]; the adapter's 1019 stands for 1 - 1019 / 1024.
+    dce_tcp_rtt_us
+        Between two renewals of alpha [us].
+    initial_alpha_value
+        Alpha at the first CNP [1].
+    rate_reduce_monitor_period_us
+        Between two checks whether to lower the rate [us].
+    rate_to_set_on_first_cnp_gbps
+        Rate after the first CNP; 0 leaves it [Gb/s].
+    rpg_min_dec_fac
+        Least part of the rate that one decrease leaves [1].
+    rpg_min_rate_gbps
+        Smallest rate [Gb/s].
+    clamp_tgt_rate
+        Every decrease makes the rate before it the target; otherwise only one after an increase.
+    rpg_time_reset_us
+        Between two increases by the timer [us].
+    rpg_byte_reset
+        Between two increases by the byte counter [byte]; 0: no byte counter.
+    rpg_threshold
+        Increases of fast recovery before the target rises [1].
+    rpg_ai_rate_gbps, rpg_hai_rate_gbps
+        Additive and hyper increase of the target [Gb/s].
+    min_time_between_cnps_us
+        Receiver: between two CNPs of one flow [us].
+    shortens_waits
+        A raise of the rate by the timer shortens the time until a paced flow's next packet, as a
+        limiter does that fills at the rate of now; otherwise the time is fixed when a packet is
+        sent, and at the smallest rate a flow stands still for long.
+    first_check_later_ns
+        The first check of the rate, and with it all others, comes this much later [ns].
+
+    Notes
+    -----
+    The decrease is ``rate * (1 - alpha / 2)``: ``rpg_gd`` 11. Source of names and defaults: NVIDIA,
+    "DCQCN Parameters" (Enterprise Support, 2018); 50 us between CNPs:
+    Y. Zhu et al., SIGCOMM 2015, section 5.
+    """
+
+    dce_tcp_g: float = 5 / 1024
+    dce_tcp_rtt_us: float = 1.0
+    initial_alpha_value: float = 1.0
+    rate_reduce_monitor_period_us: float = 4.0
+    rate_to_set_on_first_cnp_gbps: float = 0.0
+    rpg_min_dec_fac: float = 0.5
+    rpg_min_rate_gbps: float = 0.001
+    clamp_tgt_rate: bool = False
+    rpg_time_reset_us: float = 300.0
+    rpg_byte_reset: int = 32_767
+    rpg_threshold: int = 1
+    rpg_ai_rate_gbps: float = 0.005
+    rpg_hai_rate_gbps: float = 0.05
+    min_time_between_cnps_us: float = 50.0
+    shortens_waits: bool = True
+    first_check_later_ns: float = 0.0
+
+
+@dataclass(frozen=True)
+class Hpcc:
+    """HPCC: a window and rate from what switches write into packets (INT).
+
+    Parameters
+    ----------
+    base_rtt_us
+        Round trip without queues [us]; 0: that of a full packet and its ACK on the flow's path.
+    target_utilization
+        Share of a link that flows together are to fill [1].
+    additive_gbps
+        Added to the rate at every renewal [Gb/s].
+    most_stages
+        Additive steps below the target before the rate may jump there.
+    min_rate_gbps
+        Smallest rate [Gb/s].
+    reacts_fast
+        Every ACK moves the rate; otherwise only the first one of a round trip does.
+    byte_unit, queue_unit
+        What switches count bytes sent and queued bytes in [byte].
+    data_bytes, ack_bytes
+        What the record adds to every data packet and to its ACK [byte].
+
+    Notes
+    -----
+    Source: Y. Li et al., HPCC, SIGCOMM 2019: algorithm 1; section 5.1 for 0.95 and five stages;
+    section 4.1 for the record, 2 B and 8 B a switch, here with room for five. The additive step is
+    assumed: the paper ties it to the number of flows, 40 Mb/s being what its programs use at
+    100 Gb/s.
+    """
+
+    base_rtt_us: float = 0.0
+    target_utilization: float = 0.95
+    additive_gbps: float = 0.04
+    most_stages: int = 5
+    min_rate_gbps: float = 0.1
+    reacts_fast: bool = True
+    byte_unit: int = 1
+    queue_unit: int = 1
+    data_bytes: int = 42
+    ack_bytes: int = 42
+
+
+@dataclass(frozen=True)
+class Control:
+    """Congestion control of one flow class.
+
+    Parameters
+    ----------
+    kind
+        Which of the controls below.
+    window_bytes
+        Most payload on its way [byte]; 0: no limit, and for HPCC what a base round trip takes.
+    window_follows_rate
+        The window shrinks with the rate; with HPCC it always does.
+    dcqcn, hpcc
+        Parameters of the kind in question; the others are not looked at.
+    """
+
+    kind: ControlKind = ControlKind.NONE
+    window_bytes: int = 0
+    window_follows_rate: bool = False
+    dcqcn: Dcqcn = Dcqcn()
+    hpcc: Hpcc = Hpcc()
+
+    @property
+    def header_bytes(self) -> tuple[int, int]:
+        """What data packets and ACKs carry for it [byte]."""
+        if self.kind is ControlKind.HPCC:
+            return self.hpcc.data_bytes, self.hpcc.ack_bytes
+        return 0, 0

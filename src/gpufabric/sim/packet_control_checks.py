@@ -1,0 +1,84 @@
+"""The parameters of congestion control, checked."""
+
+from __future__ import annotations
+
+from gpufabric.core.text import _
+from gpufabric.sim.array_checks import ArrayChecks
+from gpufabric.sim.packet_config import PacketConfig
+from gpufabric.sim.packet_control import Control, ControlKind, Dcqcn, Hpcc
+
+__all__ = ["check_controls"]
+
+MOST_CONTROLS = 64
+MOST_BYTES = 2**31 - 1  # windows are int32
+
+DCQCN_RANGES = {
+    "dce_tcp_rtt_us": (1e-3, 1e9),
+    "rate_reduce_monitor_period_us": (1e-3, 1e9),
+    "rpg_time_reset_us": (1e-3, 1e9),
+    "rpg_min_rate_gbps": (1e-6, 1e6),
+    "dce_tcp_g": (0, 1),
+    "initial_alpha_value": (0, 1),
+    "rpg_byte_reset": (0, 2**40),
+    "rpg_threshold": (0, 1000),
+    "rpg_ai_rate_gbps": (0, 1e6),
+    "rpg_hai_rate_gbps": (0, 1e6),
+    "rpg_min_dec_fac": (0, 1),
+    "rate_to_set_on_first_cnp_gbps": (0, 1e6),
+    "min_time_between_cnps_us": (0, 1e9),
+    "first_check_later_ns": (0, 1e9),
+}
+HPCC_RANGES = {
+    "base_rtt_us": (0, 1e6),
+    "target_utilization": (1e-3, 1),
+    "additive_gbps": (0, 1e6),
+    "most_stages": (0, 1000),
+    "min_rate_gbps": (1e-6, 1e6),
+    "byte_unit": (1, 2**20),
+    "queue_unit": (1, 2**20),
+    "data_bytes": (0, 1000),
+    "ack_bytes": (0, 1000),
+}
+
+
+def check_controls(checks: ArrayChecks, config: PacketConfig) -> None:
+    """Note every parameter that is out of its range, and two answers to one question."""
+    if config.controls:
+        if len(config.controls) > MOST_CONTROLS:
+            what = _("{n} controls.").format(n=len(config.controls))
+            checks.fault("controls", what, _("at most {most}").format(most=MOST_CONTROLS))
+        if config.dcqcn is not None:
+            _told_twice(checks, "dcqcn")
+        if config.transport.window_bytes or config.transport.window_follows_rate:
+            _told_twice(checks, "transport.window_bytes")
+    elif config.dcqcn is not None:
+        _check_ranges(checks, "dcqcn", config.dcqcn, DCQCN_RANGES)
+    for at, control in enumerate(config.controls):
+        _check_control(checks, f"controls[{at}]", control)
+
+
+def _told_twice(checks: ArrayChecks, where: str) -> None:
+    what = _("it is set, and so are controls.")
+    checks.fault(where, what, remedy=_("Give each control what it needs."))
+
+
+def _check_control(checks: ArrayChecks, where: str, control: Control) -> None:
+    _check_ranges(checks, where, control, {"window_bytes": (0, MOST_BYTES)})
+    if control.kind is ControlKind.DCQCN:
+        _check_ranges(checks, f"{where}.dcqcn", control.dcqcn, DCQCN_RANGES)
+    elif control.kind is ControlKind.HPCC:
+        _check_ranges(checks, f"{where}.hpcc", control.hpcc, HPCC_RANGES)
+
+
+def _check_ranges(
+    checks: ArrayChecks,
+    where: str,
+    section: Control | Dcqcn | Hpcc,
+    ranges: dict[str, tuple[float, float]],
+) -> None:
+    for name, (least, most) in ranges.items():
+        value = getattr(section, name)
+        if not least <= value <= most:
+            what = _("the value is {value}.").format(value=value)
+            expected = _("{least} to {most}").format(least=least, most=most)
+            checks.fault(f"{where}.{name}", what, expected)

@@ -1,0 +1,167 @@
+"""Congestion control turned into the arrays that the kernels run on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpufabric.kernels.packet_control_structs import (
+    CONTROL,
+    DCQCN,
+    HPCC,
+    NOTE,
+    PACING,
+    STAMP,
+    WINDOW,
+)
+from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.structs import Records, records
+from gpufabric.sim.packet_checks import CheckedPackets
+from gpufabric.sim.packet_config import Control, ControlKind, PacketConfig
+
+__all__ = ["ControlRecords", "control_records", "header_bytes", "more_notes", "pacing_records"]
+
+Longs = NDArray[np.int64]
+
+KIND = {ControlKind.NONE: WINDOW, ControlKind.DCQCN: DCQCN, ControlKind.HPCC: HPCC}
+PS = 1_000_000  # in a microsecond
+
+
+class ControlRecords(NamedTuple):
+    """What a run needs for congestion control beside the flows."""
+
+    pacing: Records
+    notes: Records
+    stamps: Records
+    past: Records
+
+
+def header_bytes(config: PacketConfig) -> tuple[Longs, Longs]:
+    """Return int64[n_controls] twice: what each control adds to data packets and ACKs [byte]."""
+    extra = [one.header_bytes for one in config.flow_controls]
+    data, ack = np.array(extra, np.int64).T
+    return data, ack
+
+
+def control_records(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
+    """Return CONTROL[n_controls] and how many lanes there are now; the first DCQCN takes three."""
+    controls = config.flow_controls
+    rows = records(CONTROL, len(controls))
+    for name in ("lane_alpha", "lane_decrease", "lane_increase"):
+        rows[name] = -1
+    has_lanes = False
+    for row, control in zip(rows, controls, strict=True):
+        row["kind"] = KIND[control.kind]
+        row["sends_cnps"] = control.kind in {ControlKind.NONE, ControlKind.DCQCN}
+        row["window_follows_rate"] = control.window_follows_rate
+        if control.kind is ControlKind.DCQCN:
+            _set_dcqcn(row, control)
+            if not has_lanes:
+                row["lane_alpha"], row["lane_decrease"] = n_lanes, n_lanes + 1
+                row["lane_increase"] = n_lanes + 2
+                n_lanes += 3
+                has_lanes = True
+        elif control.kind is ControlKind.HPCC:
+            _set_hpcc(row, control)
+    return rows, n_lanes
+
+
+def _set_dcqcn(row: np.void, control: Control) -> None:
+    dcqcn = control.dcqcn
+    row["cnp_gap_ps"] = round(dcqcn.min_time_between_cnps_us * PS)
+    row["alpha_ps"] = round(dcqcn.dce_tcp_rtt_us * PS)
+    row["decrease_ps"] = round(dcqcn.rate_reduce_monitor_period_us * PS)
+    row["shortens_waits"] = dcqcn.shortens_waits
+    row["check_later_ps"] = round(dcqcn.first_check_later_ns * 1000)
+    row["increase_ps"] = round(dcqcn.rpg_time_reset_us * PS)
+    row["byte_reset"], row["threshold"] = dcqcn.rpg_byte_reset, dcqcn.rpg_threshold
+    row["clamps_target"] = dcqcn.clamp_tgt_rate
+    row["g"], row["initial_alpha"] = dcqcn.dce_tcp_g, dcqcn.initial_alpha_value
+    row["ai_gbps"], row["hai_gbps"] = dcqcn.rpg_ai_rate_gbps, dcqcn.rpg_hai_rate_gbps
+    row["min_gbps"], row["min_factor"] = dcqcn.rpg_min_rate_gbps, dcqcn.rpg_min_dec_fac
+    row["first_gbps"] = dcqcn.rate_to_set_on_first_cnp_gbps
+
+
+def _set_hpcc(row: np.void, control: Control) -> None:
+    hpcc = control.hpcc
+    row["window_follows_rate"] = 1
+    row["target"], row["ai_gbps"] = hpcc.target_utilization, hpcc.additive_gbps
+    row["most_stages"], row["min_gbps"] = hpcc.most_stages, hpcc.min_rate_gbps
+    row["reacts_fast"] = hpcc.reacts_fast
+    row["byte_unit"], row["queue_unit"] = hpcc.byte_unit, hpcc.queue_unit
+
+
+def pacing_records(
+    checked: CheckedPackets, config: PacketConfig, flows: Records, ports: Records, room: int
+) -> ControlRecords:
+    """Return what flows and packets carry, and set the windows of `flows` that a trip fills."""
+    kinds = np.array([KIND[one.kind] for one in config.flow_controls])
+    n_stamps = 0
+    if (kinds == HPCC).any():
+        n_stamps = max(1, int(np.diff(checked.paths.first).max(initial=1)) - 1)
+    if (kinds <= DCQCN).all():
+        return ControlRecords(
+            records(PACING, 1), records(NOTE, 1), records(STAMP, 0), records(STAMP, 0)
+        )
+    pacing = records(PACING, checked.n_flows)
+    pacing["base_rtt_ps"] = _base_rtt_ps(checked, config, ports)
+    for at, control in enumerate(config.flow_controls):
+        if control.kind is ControlKind.HPCC:
+            of_class = checked.control == at
+            if control.hpcc.base_rtt_us > 0:
+                pacing["base_rtt_ps"][of_class] = round(control.hpcc.base_rtt_us * PS)
+            trip = (pacing["base_rtt_ps"] * flows["line_gbps"] / 8000).astype(np.int64)
+            if control.window_bytes == 0:
+                flows["window"][of_class] = np.clip(trip, 1, 2**31 - 1)[of_class]
+            pacing["base_gbps"][of_class] = flows["line_gbps"][of_class]
+            pacing["load"][of_class] = 1.0
+    notes = records(NOTE, room)
+    notes["n_stamps"] = -1
+    return ControlRecords(
+        pacing,
+        notes,
+        records(STAMP, room * n_stamps),
+        records(STAMP, checked.n_flows * n_stamps),
+    )
+
+
+def _base_rtt_ps(checked: CheckedPackets, config: PacketConfig, ports: Records) -> Longs:
+    """Time of a full packet over the path and of its ACK back, nothing else under way."""
+    headers = config.headers
+    data_extra, ack_extra = header_bytes(config)
+    data = config.transport.mtu_bytes + headers.data_bytes + data_extra + headers.gap_bytes
+    ack = headers.ack_bytes + ack_extra + headers.gap_bytes
+    there, flat = _path_ps(checked, checked.paths.first, checked.paths.channel, ports)
+    back, flat_back = _path_ps(checked, checked.back.first, checked.back.channel, ports)
+    data_ps = data[checked.control] * there[checked.path]
+    ack_ps = ack[checked.control] * back[checked.path]
+    total = data_ps + ack_ps + (flat + flat_back)[checked.path]
+    rounded: Longs = np.maximum(1, total).astype(np.int64)
+    return rounded
+
+
+def _path_ps(
+    checked: CheckedPackets, first: Longs, channel: NDArray[np.int32], ports: Records
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Time for each byte on the wire, and time whatever the size, of each row [ps]."""
+    row = np.repeat(np.arange(first.size - 1), np.diff(first))
+    per_byte, per_packet = np.zeros(first.size - 1), np.zeros(first.size - 1)
+    np.add.at(per_byte, row, 8000 / checked.wires.gbps[channel])
+    np.add.at(per_packet, row, ports["delay_ps"][channel])
+    return per_byte, per_packet
+
+
+def more_notes(run: PacketRun, n_packets: int) -> tuple[Records, Records]:
+    """Return notes and stamps for `n_packets` packets, if there are any."""
+    if run.notes.size <= 1:
+        return run.notes, run.stamps
+    notes, stamps = (
+        records(NOTE, n_packets),
+        records(STAMP, n_packets * int(run.rules["most_stamps"][0])),
+    )
+    notes["n_stamps"] = -1
+    notes[: run.notes.size] = run.notes
+    stamps[: run.stamps.size] = run.stamps
+    return notes, stamps
