@@ -1,0 +1,155 @@
+"""Constants of collective libraries and GPU generations, each file with source and date."""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gpufabric.catalog.groups import Count, Frozen, Positive, Sourced, Text
+from gpufabric.core.errors import Fault, InputError, nearest
+from gpufabric.core.text import _
+from gpufabric.model.yaml_source import read_yaml
+
+__all__ = [
+    "CollectiveFit",
+    "Generation",
+    "Generations",
+    "NcclConstants",
+    "collective_fit",
+    "generation_of",
+    "gpu_generations",
+    "nccl_constants",
+]
+
+Amount = Annotated[float, Field(ge=0)]
+Three = tuple[Amount, Amount, Amount]
+ByAlgorithm = dict[str, Three]
+ByGeneration = dict[str, Three]
+
+
+class NcclConstants(Sourced):
+    """The constants of NCCL's cost model (``tuning.cc``), as published."""
+
+    format_version: Literal[1]
+    version: Text
+    protocols: tuple[Text, Text, Text]
+    base_latency_us: ByAlgorithm
+    hardware_latency_us: dict[Literal["nvlink", "pcie", "network"], ByAlgorithm]
+    tree_correction: dict[str, tuple[Positive, ...]]
+    ll_most_gbytes_per_s: ByGeneration
+    ring_ll128_channel_gbytes_per_s: ByGeneration
+    tree_ll128_channel_gbytes_per_s: ByGeneration
+    tree_channel_gbytes_per_s: ByGeneration
+    nvls_tree_channel_gbytes_per_s: ByGeneration
+    nvls_efficiency: dict[str, Positive]
+    nvlink_gbytes_per_s: dict[str, Positive]
+
+
+class Generation(Frozen):
+    """GPUs that a collective library treats alike."""
+
+    gpus: tuple[Text, ...] = Field(min_length=1)
+    tuner: Text
+    nvlink_gbytes_per_s: Positive = Field(description="One direction, all links of a GPU [GB/s].")
+    channels: Count
+    nvls: bool = Field(default=False, description="Reduction inside the NVLink switch.")
+    assumed: bool = False
+
+
+class Generations(Sourced):
+    """All GPU generations."""
+
+    format_version: Literal[1]
+    generations: dict[str, Generation]
+
+
+class Residuals(Frozen):
+    """Errors of the fit in one class: predicted over measured time, as logarithms."""
+
+    n_points: int = Field(ge=0)
+    n_sources: int = Field(ge=0)
+    low: float = Field(description="Quantile 0.1 of ln(measured / predicted).")
+    high: float = Field(description="Quantile 0.9 of ln(measured / predicted).")
+    median_error: Amount = Field(description="Median of |predicted / measured - 1|.")
+
+
+class CollectiveFit(Sourced):
+    """What `make calibrate` fitted: rates and delays by generation and transport."""
+
+    format_version: Literal[1]
+    n_runs: Count
+    n_points: Count
+    latency_factor: dict[str, Positive] = Field(
+        description="On NCCL's own latency inside a domain."
+    )
+    chunk_us: dict[str, Amount] = Field(description="Cost of one chunk inside a host [us].")
+    ring_gbytes_per_s: dict[str, Positive] = Field(description="busbw inside a host [GB/s].")
+    tree_gbytes_per_s: dict[str, Positive]
+    nvls_gbytes_per_s: dict[str, Positive]
+    pairwise_gbytes_per_s: dict[str, Positive]
+    wire_efficiency: dict[str, Positive] = Field(description="Of what all NICs of a host send.")
+    hop_factor: dict[str, Positive] = Field(description="On NCCL's own network latency.")
+    wire_chunk_us: dict[str, Amount] = Field(description="Cost of one chunk on the network [us].")
+    residuals: dict[str, Residuals] = Field(description="By class, left-out sources only.")
+
+
+def _read(name: str) -> str:
+    folder = importlib.resources.files("gpufabric.catalog") / "constants"
+    document = read_yaml((folder / name).read_bytes(), name)
+    if document.faults:
+        raise InputError(document.faults)
+    return json.dumps(document.content())
+
+
+@functools.cache
+def nccl_constants() -> NcclConstants:
+    """Return the constants of NCCL's cost model."""
+    return NcclConstants.model_validate_json(_read("nccl.yaml"))
+
+
+@functools.cache
+def gpu_generations() -> Generations:
+    """Return the GPU generations."""
+    return Generations.model_validate_json(_read("gpu_generations.yaml"))
+
+
+@functools.cache
+def collective_fit() -> CollectiveFit:
+    """Return the fitted constants of collectives."""
+    return CollectiveFit.model_validate_json(_read("collective_fit.yaml"))
+
+
+def generation_of(gpu: str, where: str = "gpu") -> str:
+    """Return the generation of a GPU model, such as ``H100-SXM-80GB``.
+
+    Raises
+    ------
+    InputError
+        If no generation has a GPU whose name begins so.
+
+    Examples
+    --------
+    >>> generation_of("H100-SXM-80GB")
+    'hopper'
+    """
+    key = gpu.strip().upper().removeprefix("NVIDIA ").removeprefix("AMD ").removeprefix("INSTINCT ")
+    known = {
+        name: generation
+        for generation, entry in gpu_generations().generations.items()
+        for name in entry.gpus
+    }
+    for name in sorted(known, key=len, reverse=True):
+        if key.startswith(name):
+            return known[name]
+    raise InputError(
+        Fault(
+            where,
+            _('the GPU "{gpu}" has no collective constants.').format(gpu=gpu[:64]),
+            ", ".join(sorted(known)),
+            nearest(key, known),
+        )
+    )

@@ -1,0 +1,1 @@
+"""What GPUs do over the network: collectives, training and inference steps."""
