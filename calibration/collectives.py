@@ -17,17 +17,17 @@ from scipy.optimize import least_squares
 
 from calibration.runs import Run
 from gpufabric.catalog.constants import gpu_generations, nccl_constants
+from gpufabric.workload.closed_form import band_of, terms_of
 from gpufabric.workload.cluster import TRANSPORTS
-from gpufabric.workload.closed_form import BANDS, terms_of
 from gpufabric.workload.nccl_tuner import choose
 from gpufabric.workload.operations import bus_factor
 
-__all__ = ["Problem", "cross_validate", "fit", "problem_of", "start"]
+__all__ = ["Problem", "bands_of", "cross_validate", "fit", "problem_of", "start"]
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-PULL = 0.5  # weight of a factor e between a constant and its start, against a run 0.1 off
+PULL = 0.3  # weight of a factor e between a constant and its start, against a run 0.1 off
 USUAL_ERROR = 0.1  # relative; a point that misses by more counts less (soft L1)
 
 # Starting values, where no better is known.
@@ -176,14 +176,29 @@ def problem_of(runs: Sequence[Run]) -> Problem:
                 )
             )
     columns = np.array(rows).T
-    whole = [column.astype(np.int64) for column in columns[7:13]]
+    run, latency, chunk, rate, efficiency, hop, wire_chunk = columns[[0, *range(7, 13)]].astype(
+        np.int64
+    )
+    fixed_us, hops_us, moved_bytes, wire, inside_share, protocol_share, measured_us = columns[
+        [*range(1, 7), 13]
+    ]
     return Problem(
         names,
         np.log(np.array(list(values.values()))),
-        columns[0].astype(np.int64),
-        *columns[1:7],
-        *whole,
-        columns[13],
+        run,
+        fixed_us,
+        hops_us,
+        moved_bytes,
+        wire,
+        inside_share,
+        protocol_share,
+        latency,
+        chunk,
+        rate,
+        efficiency,
+        hop,
+        wire_chunk,
+        measured_us,
     )
 
 
@@ -214,7 +229,8 @@ def fit(
 
 def _soft(ratio: Floats) -> Floats:
     """Soft L1 of a miss: like itself when small, like its root when large."""
-    return np.sign(ratio) * np.sqrt(2 * (np.sqrt(1 + ratio**2) - 1))
+    result: Floats = np.sign(ratio) * np.sqrt(2 * (np.sqrt(1 + ratio**2) - 1))
+    return result
 
 
 def _soft_slope(ratio: Floats) -> Floats:
@@ -236,12 +252,5 @@ def cross_validate(problem: Problem, runs: Sequence[Run]) -> Floats:
 
 
 def bands_of(runs: Sequence[Run]) -> NDArray[np.str_]:
-    """Return the class of every point: ``single`` or ``multi``, and the band of its size."""
-    return np.array(
-        [
-            ("single-" if run.cluster.n_domains == 1 else "multi-")
-            + next(name for most, name in BANDS if size < most)
-            for run in runs
-            for size in run.size_bytes
-        ]
-    )
+    """Return the class of every point, as ``closed_form.band_of`` gives it."""
+    return np.array([band_of(run.cluster, float(size)) for run in runs for size in run.size_bytes])

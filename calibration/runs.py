@@ -25,7 +25,7 @@ class Run:
 
     Parameters
     ----------
-    name, source, grade
+    name, source, date, grade
         Of the run, as ``data/collective_runs.csv`` has them.
     cluster
         Where it ran.
@@ -37,6 +37,7 @@ class Run:
 
     name: str
     source: str
+    date: str
     grade: str
     cluster: Cluster
     operation: str
@@ -85,6 +86,7 @@ def _run(row: dict[str, str], points: list[tuple[float, float, float]]) -> Run:
     return Run(
         row["run"],
         row["source"],
+        row["date"],
         row["grade"],
         cluster,
         row["operation"],

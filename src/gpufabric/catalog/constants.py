@@ -18,7 +18,9 @@ __all__ = [
     "CollectiveFit",
     "Generation",
     "Generations",
+    "Measured",
     "NcclConstants",
+    "Residuals",
     "collective_fit",
     "generation_of",
     "gpu_generations",
@@ -70,11 +72,24 @@ class Generations(Sourced):
 class Residuals(Frozen):
     """Errors of the fit in one class: predicted over measured time, as logarithms."""
 
-    n_points: int = Field(ge=0)
-    n_sources: int = Field(ge=0)
+    n_points: Count
+    n_sources: Count
     low: float = Field(description="Quantile 0.1 of ln(measured / predicted).")
     high: float = Field(description="Quantile 0.9 of ln(measured / predicted).")
     median_error: Amount = Field(description="Median of |predicted / measured - 1|.")
+
+
+class Measured(Frozen):
+    """What the runs of one kind cover."""
+
+    generation: Text
+    transport: Text
+    operation: Text
+    n_runs: Count
+    n_sources: Count
+    most_domains: Count
+    least_bytes: Count
+    most_bytes: Count
 
 
 class CollectiveFit(Sourced):
@@ -94,7 +109,8 @@ class CollectiveFit(Sourced):
     wire_efficiency: dict[str, Positive] = Field(description="Of what all NICs of a host send.")
     hop_factor: dict[str, Positive] = Field(description="On NCCL's own network latency.")
     wire_chunk_us: dict[str, Amount] = Field(description="Cost of one chunk on the network [us].")
-    residuals: dict[str, Residuals] = Field(description="By class, left-out sources only.")
+    residuals: dict[str, Residuals] = Field(description="By class of domains, transport and size.")
+    measured: tuple[Measured, ...] = Field(description="What the runs cover.")
 
 
 def _read(name: str) -> str:
@@ -150,6 +166,6 @@ def generation_of(gpu: str, where: str = "gpu") -> str:
             where,
             _('the GPU "{gpu}" has no collective constants.').format(gpu=gpu[:64]),
             ", ".join(sorted(known)),
-            nearest(key, known),
+            nearest(key, list(known)),
         )
     )

@@ -4,9 +4,9 @@ The time of a collective over `S` bytes on a pipeline is::
 
     time = latency factor * steps inside + hop factor * hops + x + 2 sqrt(chunk * x),   x = f S / B
 
-`f` is the factor to bus bandwidth, `B` the bus bandwidth of the narrowest part: the domain's NVLink,
-or all NICs of a domain times their efficiency times what the algorithm gets out of them. The root
-is what a pipeline with the best chunk size loses to filling and to the cost of each chunk: with k
+`f` is the factor to bus bandwidth, `B` the bus bandwidth of the narrowest part: the domain's
+NVLink, or all NICs of a domain times their efficiency times what the algorithm gets out of them.
+The root is what a pipeline with the best chunk size loses to filling and to the cost of each chunk: with k
 chunks the time is x + x d / k + c k, least at k = sqrt(x d / c) (R. Hockney's model; compare
 J. Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations", 2007, section 3).
 """
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.catalog.constants import CollectiveFit, collective_fit
+from gpufabric.core.text import _
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.nccl_tuner import PAIRWISE, Choice, choose, steps_of
 from gpufabric.workload.operations import bus_factor, operation
@@ -30,7 +31,9 @@ __all__ = [
     "PROTOCOL_SHARE",
     "Estimate",
     "Terms",
+    "band_of",
     "estimate",
+    "extrapolations",
     "inside_family",
     "terms_of",
     "time_us",
@@ -48,6 +51,9 @@ PROTOCOL_SHARE = {"LL": 0.5, "LL128": 0.92, "Simple": 1.0}
 
 BANDS = ((2**20, "small"), (2**26, "middle"), (np.inf, "large"))
 """Classes of message size for errors: up to 1 MiB, up to 64 MiB, above."""
+
+BEYOND = 1.5
+"""Factor on the width of an interval where the question goes beyond the measured runs; assumed."""
 
 TREE_GAIN = {2: 2.0, 3: 4 / 3}
 """Bus bandwidth of a double binary tree over 2 and 3 domains against that over many."""
@@ -232,7 +238,8 @@ def estimate(
     for choice in dict.fromkeys(choices):
         chosen = np.array([other == choice for other in choices])
         times[chosen] = time_us(cluster, op, choice, sizes[chosen], fit)
-    low, high = _interval(cluster, sizes, fit)
+    reasons = extrapolations(cluster, op, sizes, fit)
+    low, high = _interval(cluster, sizes, fit, is_wide=bool(reasons))
     return Estimate(
         sizes,
         times,
@@ -240,17 +247,54 @@ def estimate(
         times * high,
         choices,
         bus_factor(op, cluster.n_ranks),
-        (),
+        reasons,
     )
 
 
-def _interval(cluster: Cluster, sizes: Floats, fit: CollectiveFit) -> tuple[Floats, Floats]:
-    """Factors of the 80 % interval, by domain count and size."""
-    low, high = np.ones(sizes.shape), np.ones(sizes.shape)
-    place = "single" if cluster.n_domains == 1 else "multi"
-    for at, size in enumerate(sizes):
-        band = next(name for most, name in BANDS if size < most)
-        errors = fit.residuals[f"{place}-{band}"]
-        low[at], high[at] = np.exp(errors.low), np.exp(errors.high)
+def band_of(cluster: Cluster, size_bytes: float) -> str:
+    """Return the class of errors that a size belongs to: domains and transport, and the band."""
+    band = next(name for most, name in BANDS if size_bytes < most)
+    if cluster.n_domains == 1:
+        return f"single-{band}"
+    return f"rdma-{band}" if cluster.transport == "rdma" else f"other-{band}"
+
+
+def _interval(
+    cluster: Cluster, sizes: Floats, fit: CollectiveFit, *, is_wide: bool
+) -> tuple[Floats, Floats]:
+    """Factors of the 80 % interval, by class of errors; wider beyond what was measured."""
+    errors = [fit.residuals[band_of(cluster, float(size))] for size in sizes]
+    widen = BEYOND if is_wide else 1.0
+    low = np.exp([widen * error.low for error in errors])
+    high = np.exp([widen * error.high for error in errors])
     return low, high
 
+
+def extrapolations(cluster: Cluster, op: str, sizes: Floats, fit: CollectiveFit) -> tuple[str, ...]:
+    """Return in what the question goes beyond the measured runs, one sentence each."""
+    kind = operation(op).name
+    reasons = []
+    is_far = cluster.n_domains > 1
+    transport = cluster.transport if is_far else "none"
+    mine = [row for row in fit.measured if row.generation == cluster.generation]
+    if not mine:
+        reasons.append(_("No run of this GPU generation: {name}.").format(name=cluster.generation))
+    roads = [row for row in fit.measured if row.transport == transport]
+    if not roads:
+        reasons.append(_("No run over this transport: {name}.").format(name=transport))
+    both = [row for row in mine if row.transport == transport]
+    if mine and roads and not both:
+        reasons.append(_("No run of this GPU generation over this transport."))
+    if not any(row.operation == kind for row in roads or fit.measured):
+        reasons.append(_("No run of {name} over this transport.").format(name=kind))
+    most = max((row.most_domains for row in roads), default=1)
+    if cluster.n_domains > most:
+        reasons.append(
+            _("{n} hosts or NVLink domains; measured were at most {most}.").format(
+                n=cluster.n_domains, most=most
+            )
+        )
+    largest = max((row.most_bytes for row in both or roads), default=0)
+    if float(sizes.max(initial=0)) > 2 * largest > 0:
+        reasons.append(_("Sizes above {most} bytes were not measured.").format(most=largest))
+    return tuple(reasons)

@@ -195,39 +195,48 @@ def steps_of(cluster: Cluster, op: str, choice: Choice) -> Steps:
     """Return the latency of a choice in its parts."""
     constants = nccl_constants()
     at = PROTOCOLS.index(choice.protocol)
-    name, domains, each = choice.algorithm, cluster.n_domains, cluster.gpus_per_domain
-    is_all_reduce = operation(op).name == "all_reduce"
+    name, each = choice.algorithm, cluster.gpus_per_domain
     if name == PAIRWISE:
-        far = cluster.n_ranks - each
-        peers = (each - 1) * constants.hardware_latency_us["nvlink"]["Ring"][at]
-        base = constants.base_latency_us["Ring"][at]
-        return Steps(base + peers, math.ceil(far / PEERS_AT_ONCE), _hop(constants, "Ring", at))
-    inside = constants.hardware_latency_us["nvlink"][name][at]
-    hop = _hop(constants, "Tree" if each == 1 and name == "Ring" else name, at)
-    base = constants.base_latency_us[name][at]
-    log2 = math.log2(domains)
+        return _pairwise_steps(cluster, constants, at)
     if name == "Ring":
-        n_steps = _ring_steps(cluster, op)
-        n_hops = 0 if domains == 1 else (2 if is_all_reduce else 1) * (domains - 1)
-        if domains > 1:
-            overhead = (2.0 if cluster.has_amd_cpu else 1.0) * (3 if at == 2 else 1)
-            inside = max(inside, overhead)
-        return Steps(base + (n_steps - n_hops) * inside, n_hops, hop)
-    if name == "Tree":
-        return Steps(base + 2 * (each - 1) * inside, 2 * log2, hop)
-    if name == "NVLS":
-        return Steps(base + inside, 0.0, hop)
-    if name == "NVLSTree":
-        return Steps(base + inside, 2 * log2, hop)
-    if name == "PAT":
-        return Steps(base + 2.8 * cluster.n_ranks, log2 / 3.5, hop)
-    if name == "CollNetDirect":
-        return Steps(2 * (min(1, each - 1) * inside + 0.4 * (each - 1)), 1.0, hop)
-    return Steps(base + 2 * (each - 1) * inside, 1.0, hop)
+        return _ring_latency(cluster, op, constants, at)
+    inside = constants.hardware_latency_us["nvlink"][name][at]
+    hop = constants.hardware_latency_us["network"][name][at]
+    base = constants.base_latency_us[name][at]
+    log2 = math.log2(cluster.n_domains)
+    inside_us, n_hops = {
+        "Tree": (base + 2 * (each - 1) * inside, 2 * log2),
+        "NVLS": (base + inside, 0.0),
+        "NVLSTree": (base + inside, 2 * log2),
+        "PAT": (base + 2.8 * cluster.n_ranks, log2 / 3.5),
+        "CollNetDirect": (2 * (min(1, each - 1) * inside + 0.4 * (each - 1)), 1.0),
+        "CollNetChain": (base + 2 * (each - 1) * inside, 1.0),
+    }[name]
+    return Steps(inside_us, n_hops, hop)
 
 
-def _hop(constants: NcclConstants, name: str, at: int) -> float:
-    return constants.hardware_latency_us["network"][name][at]
+def _pairwise_steps(cluster: Cluster, constants: NcclConstants, at: int) -> Steps:
+    """A step to each peer of the domain, and one for `PEERS_AT_ONCE` others."""
+    each = cluster.gpus_per_domain
+    inside = constants.hardware_latency_us["nvlink"]["Ring"][at]
+    base = constants.base_latency_us["Ring"][at]
+    n_hops = math.ceil((cluster.n_ranks - each) / PEERS_AT_ONCE)
+    hop = constants.hardware_latency_us["network"]["Ring"][at]
+    return Steps(base + (each - 1) * inside, n_hops, hop)
+
+
+def _ring_latency(cluster: Cluster, op: str, constants: NcclConstants, at: int) -> Steps:
+    domains = cluster.n_domains
+    inside = constants.hardware_latency_us["nvlink"]["Ring"][at]
+    row = "Tree" if cluster.gpus_per_domain == 1 else "Ring"
+    hop = constants.hardware_latency_us["network"][row][at]
+    passes = 2 if operation(op).name == "all_reduce" else 1
+    n_hops = 0 if domains == 1 else passes * (domains - 1)
+    if domains > 1:
+        overhead = (2.0 if cluster.has_amd_cpu else 1.0) * (3 if at == 2 else 1)
+        inside = max(inside, overhead)
+    base = constants.base_latency_us["Ring"][at]
+    return Steps(base + (_ring_steps(cluster, op) - n_hops) * inside, n_hops, hop)
 
 
 def _ring_steps(cluster: Cluster, op: str) -> int:

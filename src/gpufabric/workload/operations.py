@@ -87,7 +87,7 @@ def operation(name: str, where: str = "--op") -> Operation:
                 where,
                 _('there is no operation "{name}".').format(name=name[:64]),
                 ", ".join(OPERATIONS),
-                nearest(key, OPERATIONS),
+                nearest(key, list(OPERATIONS)),
             )
         )
     return OPERATIONS[key]
