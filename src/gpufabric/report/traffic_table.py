@@ -55,6 +55,7 @@ def status_words() -> dict[str, str]:
         "waiting": _("waiting"),
         "running": _("running"),
         "pending": _("pending"),
+        "failed": _("failed"),
     }
 
 

@@ -107,14 +107,24 @@ class Router:
         """Return the same router for another state of the fabric."""
         return replace(self, channels=channels)
 
-    def walk(self, flows: Flows) -> WalkedPaths:
-        """Return the path, or paths, of every flow; one without says why in its status."""
+    def walk(self, flows: Flows, *, is_joined: bool = True) -> WalkedPaths:
+        """Return the path, or paths, of every flow; one without says why in its status.
+
+        Parameters
+        ----------
+        flows
+            The flows.
+        is_joined
+            One row a flow; otherwise one a queue pair, those of a flow one after the other. With
+            ``spray`` and ``adaptive`` there is always one a flow.
+        """
         if self.has_tables:
-            return self._along_tables(flows)
+            return self._along_tables(flows, is_joined=is_joined)
         walker = Walker(
             self.shortest,
             hash_seeds(self.channels.fabric, self.seed, self.seed_scope),
             Entropy(self.seed, self.queue_pairs),
+            is_joined,
         )
         if self.mode in ("spray", "adaptive"):
             return walker.spread(flows, is_weighted=self.mode == "adaptive")
@@ -126,11 +136,12 @@ class Router:
         }
         return ways[self.mode](flows)
 
-    def _along_tables(self, flows: Flows) -> WalkedPaths:
+    def _along_tables(self, flows: Flows, *, is_joined: bool) -> WalkedPaths:
         each = self.queue_pairs
         if each == 1:
             return self.tables.walk(flows.src_port, flows.dst_port)
         offset = np.tile(np.arange(each) % self.tables.lids.per_port, len(flows))
         src = np.repeat(np.asarray(flows.src_port), each)
         dst = np.repeat(np.asarray(flows.dst_port), each)
-        return join_paths(self.tables.walk(src, dst, offset), each)
+        paths = self.tables.walk(src, dst, offset)
+        return join_paths(paths, each) if is_joined else paths

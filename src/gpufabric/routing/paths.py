@@ -29,6 +29,7 @@ __all__ = [
     "from_rows",
     "join_paths",
     "path_latency_s",
+    "repeat_paths",
     "room_for",
     "status_words",
 ]
@@ -185,6 +186,16 @@ def join_paths(paths: WalkedPaths, per_flow: int) -> WalkedPaths:
         paths.latency_s.reshape(-1, per_flow).max(axis=1),
         np.where(is_whole, REACHED, status[:, 0]).astype(np.int8),
     )
+
+
+def repeat_paths(paths: WalkedPaths, times: int) -> WalkedPaths:
+    """Return every row so many times, one after the other."""
+    row = np.repeat(np.arange(paths.n_flows), times)
+    size = np.diff(paths.first)[row]
+    first = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    at = np.repeat(paths.first[:-1][row] - first[:-1], size) + np.arange(first[-1])
+    fraction = None if paths.fraction is None else paths.fraction[at]
+    return WalkedPaths(first, paths.channel[at], fraction, paths.latency_s[row], paths.status[row])
 
 
 def from_rows(channels: Channels, rows: Sequence[Sequence[int]], status: Status) -> WalkedPaths:

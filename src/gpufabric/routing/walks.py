@@ -30,6 +30,7 @@ from gpufabric.routing.paths import (
     ends_of,
     join_paths,
     path_latency_s,
+    repeat_paths,
     room_for,
 )
 from gpufabric.routing.shortest import ShortestPaths
@@ -91,11 +92,14 @@ class Walker:
         int64[n_switches]: hash seed of each switch; ``entropy.hash_seeds`` draws them.
     entropy
         How flows differ for a hash, and into how many queue pairs each is divided.
+    is_joined
+        One row a flow; otherwise one a queue pair, those of a flow one after the other.
     """
 
     shortest: ShortestPaths
     seeds: Longs
     entropy: Entropy = field(default_factory=Entropy)
+    is_joined: bool = True
 
     @classmethod
     def of(cls, shortest: ShortestPaths, seed: int = 0, queue_pairs: int = 1) -> Walker:
@@ -146,7 +150,8 @@ class Walker:
         stripes = Stripes(number_to, leaf_number, self.shortest.channels.lanes)
         walk_striped(self.shortest.way, ends, wanted, stripes, channel)
         latency_s = path_latency_s(self.shortest.channels, first, channel)
-        return WalkedPaths(first, channel, None, latency_s, status)
+        paths = WalkedPaths(first, channel, None, latency_s, status)
+        return paths if self.is_joined else repeat_paths(paths, self.entropy.queue_pairs)
 
     def spread(self, flows: Flows, *, is_weighted: bool = False) -> WalkedPaths:
         """Packet spraying: every switch divides a flow equally over all next channels.
@@ -210,11 +215,11 @@ class Walker:
         return Wanted(first, key, self.seeds)
 
     def _collected(self, first: Longs, channel: Ints, status: Status) -> WalkedPaths:
-        """One row a flow from `queue_pairs` consecutive paths each."""
+        """One row a flow from `queue_pairs` consecutive paths each, or those paths."""
         channels, each = self.shortest.channels, self.entropy.queue_pairs
         latency_s = path_latency_s(channels, first, channel)
         paths = WalkedPaths(first, channel, None, latency_s, np.repeat(status, each))
-        return paths if each == 1 else join_paths(paths, each)
+        return join_paths(paths, each) if self.is_joined and each > 1 else paths
 
 
 def _offsets(hops: Ints) -> Longs:

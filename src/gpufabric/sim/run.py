@@ -30,11 +30,22 @@ from gpufabric.sim.flow_routes import FlowRoutes
 from gpufabric.sim.ideal import Ideal, ideal_in_fabric, ideal_on_links
 from gpufabric.sim.row_arrays import row_sums
 from gpufabric.sim.scenario import Scenario, check_scenario
+from gpufabric.sim.switch_facts import SwitchFacts, switch_facts
 from gpufabric.sim.traffic import PATTERNS, Traffic, make_traffic
 from gpufabric.sim.traffic_result import MODEL, MODEL_VERSION, UNREACHABLE, TrafficResult
 from gpufabric.topology.decision import Decision
 
-__all__ = ["Plant", "plant_of", "replay", "run_scenario", "traffic_of"]
+__all__ = [
+    "Plant",
+    "assumptions",
+    "complete",
+    "head_of",
+    "plant_of",
+    "release_s_of",
+    "replay",
+    "run_scenario",
+    "traffic_of",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -54,12 +65,15 @@ class Plant:
         Its GPUs.
     decisions
         What was assumed about it.
+    switches
+        Delay and buffer of its switches.
     """
 
     fabric: Fabric
     inside: HostPaths
     endpoints: Endpoints
     decisions: tuple[Decision, ...]
+    switches: SwitchFacts
 
     @property
     def channels(self) -> Channels:
@@ -72,6 +86,7 @@ class Plant:
         text = hashlib.sha256(self.fabric.content_hash.encode())
         for array in (self.channels.capacity_gbps, self.channels.latency_ns):
             text.update(np.ascontiguousarray(array).tobytes())
+        text.update(np.ascontiguousarray(self.switches.buffer_bytes).tobytes())
         text.update(repr(replace(self.inside.links, decisions=())).encode())
         return text.hexdigest()
 
@@ -96,7 +111,13 @@ def plant_of(fabric: Fabric, catalog: Catalog) -> Plant:
     host = catalog.host(fabric.models[int(hosts.model[compute[0]])])
     nic = catalog.nic(fabric.models[int(mine[0])])
     inside = HostPaths.attach(bare, host_links(host, nic))
-    return Plant(fabric, inside, endpoints_of(inside), assumed + inside.channels.decisions)
+    return Plant(
+        fabric,
+        inside,
+        endpoints_of(inside),
+        assumed + inside.channels.decisions,
+        switch_facts(fabric, catalog, delays),
+    )
 
 
 def traffic_of(plant: Plant, scenario: Scenario) -> Traffic:
@@ -134,7 +155,7 @@ def run_scenario(plant: Plant, scenario: Scenario, traffic: Traffic | None = Non
         If a value does not fit; all faults that can be found at once are told.
     """
     check_scenario(scenario)
-    scenario, choices = _complete(plant, scenario)
+    scenario, choices = complete(plant, scenario)
     failures = find_failures(plant.fabric, scenario.fail, scenario.seed)
     if traffic is None:
         traffic = traffic_of(plant, scenario)
@@ -157,10 +178,10 @@ def run_scenario(plant: Plant, scenario: Scenario, traffic: Traffic | None = Non
             ideal=ideal_in_fabric(routes, plant.channels, built.routed.paths),
             hops=built.routed.hops,
             has_path=built.has_path,
-            head=_head(scenario, plant.fabric, failures),
+            head=head_of(scenario, plant.fabric, failures),
             decisions=(
                 *choices,
-                *_assumptions(plant, scenario, failures),
+                *assumptions(plant, scenario, failures),
                 *built.routed.decisions,
                 *plant.decisions,
             ),
@@ -204,14 +225,14 @@ def replay(links: Links, traffic: Traffic, scenario: Scenario) -> TrafficResult:
             ideal=ideal_on_links(traffic, paths, links.gbps),
             hops=np.maximum(0, np.diff(routes.first) - 1).astype(np.int32),
             has_path=np.ones(traffic.n_flows, np.bool_),
-            head=_head(scenario, None, ()),
+            head=head_of(scenario, None, ()),
             decisions=(),
         )
     )
 
 
-def _complete(plant: Plant, scenario: Scenario) -> tuple[Scenario, tuple[Decision, ...]]:
-    """Fill in what the fabric decides where nothing is asked for; say so."""
+def complete(plant: Plant, scenario: Scenario) -> tuple[Scenario, tuple[Decision, ...]]:
+    """Return the scenario with what the fabric decides where nothing is asked for, and say so."""
     protocol = plant.fabric.protocol
     routing = scenario.routing.resolved(protocol)
     decisions = []
@@ -227,10 +248,10 @@ def _complete(plant: Plant, scenario: Scenario) -> tuple[Scenario, tuple[Decisio
     return replace(scenario, routing=routing, cross_rail=cross_rail), tuple(decisions)
 
 
-def _assumptions(
+def assumptions(
     plant: Plant, scenario: Scenario, failures: tuple[Failure, ...]
 ) -> tuple[Decision, ...]:
-    """Say what the model takes for granted in this run."""
+    """Return what the model takes for granted in this run."""
     decisions = []
     n_lanes = plant.endpoints.ports.shape[1]
     if n_lanes > 1:
@@ -255,9 +276,10 @@ def _assumptions(
     return tuple(decisions)
 
 
-def _head(
+def head_of(
     scenario: Scenario, fabric: Fabric | None, failures: tuple[Failure, ...]
 ) -> dict[str, Any]:
+    """Return what a run was made with, for JSON."""
     known: dict[str, str | None] = {"name": None, "hash": None}
     if fabric is not None:
         known = {"name": fabric.name, "hash": fabric.content_hash}
@@ -307,7 +329,7 @@ def _measured(asked: _Asked) -> TrafficResult:
         traffic=traffic,
         names=asked.names,
         status=status,
-        release_s=_release_s(traffic, finish_s),
+        release_s=release_s_of(traffic, finish_s),
         finish_s=finish_s,
         ideal_s=asked.ideal.flow_s,
         left_bytes=run.flows.left_bytes[mine],
@@ -338,7 +360,7 @@ def _without_delays(problem: FlowProblem) -> tuple[FlowProblem, Floats]:
     return bare, problem.paths.latency_s[problem.path]
 
 
-def _release_s(traffic: Traffic, finish_s: Floats) -> Floats:
+def release_s_of(traffic: Traffic, finish_s: Floats) -> Floats:
     """Return when each flow may start: its own time, and the ends of those it waits for."""
     waits = traffic.predecessors
     if waits is None:

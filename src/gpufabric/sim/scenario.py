@@ -11,6 +11,7 @@ import numpy as np
 
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
+from gpufabric.sim.profile import Profile
 from gpufabric.sim.routing_choice import Routing, check_routing
 from gpufabric.sim.traffic import PatternOptions
 
@@ -94,6 +95,8 @@ class Scenario:
         Whether NICs read and write GPU memory themselves.
     n_bins
         Time bins of the series; 0: none.
+    profile
+        Settings of the packet engine; the flow engine runs where None.
     """
 
     pattern: str
@@ -107,6 +110,7 @@ class Scenario:
     reconverge_s: float = 0.0
     has_gpudirect: bool = True
     n_bins: int = 100
+    profile: Profile | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what was asked, as results carry it."""
@@ -134,6 +138,7 @@ class Scenario:
             "until_s": None if self.until_s == np.inf else self.until_s,
             "reconverge_s": self.reconverge_s,
             "gpudirect": self.has_gpudirect,
+            **({} if self.profile is None else {"profile": self.profile.to_json()}),
         }
 
 

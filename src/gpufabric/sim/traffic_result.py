@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from gpufabric.sim.channel_table import ChannelTable
 from gpufabric.sim.flow import FINISHED, PENDING, RUNNING, STALLED, WAITING
+from gpufabric.sim.packet_outcome import PacketOutcome
 from gpufabric.sim.traffic import Traffic
 from gpufabric.topology.decision import Decision
 
 __all__ = [
+    "FAILED",
     "MODEL",
     "MODEL_VERSION",
     "STATUS_WORDS",
@@ -34,6 +36,9 @@ MODEL_VERSION = 1
 UNREACHABLE = 5
 """Status of a flow that has no path; the others are those of the flow engine."""
 
+FAILED = 6
+"""Status of a flow whose queue pair used up its retries, in the packet engine."""
+
 STATUS_WORDS = {
     WAITING: "waiting",
     PENDING: "pending",
@@ -41,6 +46,7 @@ STATUS_WORDS = {
     STALLED: "stalled",
     FINISHED: "finished",
     UNREACHABLE: "unreachable",
+    FAILED: "failed",
 }
 
 PERCENTILES = (("p50", 50.0), ("p90", 90.0), ("p99", 99.0), ("p99.9", 99.9), ("max", 100.0))
@@ -112,6 +118,8 @@ class TrafficResult:
         What the run was made with, for JSON: fabric, model, seed, options.
     decisions
         What was assumed, and what routing did otherwise than asked.
+    packets
+        Counters of the packet engine; None from the flow engine.
     """
 
     traffic: Traffic
@@ -129,6 +137,7 @@ class TrafficResult:
     series: TierSeries | None
     head: dict[str, Any]
     decisions: tuple[Decision, ...]
+    packets: PacketOutcome | None = None
 
     # Flows ----------------------------------------------------------------------------------
 
@@ -233,6 +242,7 @@ class TrafficResult:
                 "share": self.bandwidth_share,
             },
             "jain_index": self.fairness,
+            **({} if self.packets is None else {"packets": self.packets.summary()}),
             "tiers": self.tiers(),
             "busiest": [self._busy(channel) for channel in self.busiest(n_busiest)],
             "decisions": [decision.to_json() for decision in self.decisions],

@@ -1,0 +1,68 @@
+"""A profile: everything about NICs and switches that a fabric does not say, under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Any
+
+from gpufabric.sim.packet_config import PacketConfig
+from gpufabric.sim.packet_profiles import roce
+
+__all__ = ["CATALOG", "CATALOG_FIELDS", "PROFILES", "Profile"]
+
+CATALOG = "catalog"
+"""Word for a value that each switch's own replaces."""
+
+CATALOG_FIELDS = ("forwarding_ns", "buffer.total_bytes")
+"""Parameters that may be left to the catalogue's switches."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Settings of the packet engine.
+
+    Parameters
+    ----------
+    name
+        What results call it.
+    config
+        The settings.
+    from_catalog
+        Those of ``CATALOG_FIELDS`` that each switch's own value replaces where the catalogue has
+        one.
+    """
+
+    name: str
+    config: PacketConfig
+    from_catalog: tuple[str, ...] = CATALOG_FIELDS
+
+    def to_json(self) -> dict[str, Any]:
+        """Return name and every parameter, as results carry them."""
+        values = _plain(self.config)
+        for path in self.from_catalog:
+            *parts, last = path.split(".")
+            place = values
+            for part in parts:
+                place = place[part]
+            place[last] = CATALOG
+        return {"name": self.name, **values}
+
+
+def _plain(value: Any) -> Any:
+    """Return dataclasses, enums and tuples as JSON-like values."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+def _roce_default() -> Profile:
+    return Profile("roce-default", roce())
+
+
+PROFILES: Mapping[str, Callable[[], Profile]] = MappingProxyType({"roce-default": _roce_default})
+"""The profiles that have a name."""
