@@ -29,7 +29,9 @@ def test_schema_is_written(tmp_path: Path) -> None:
     assert json.loads(path.read_text(encoding="utf-8")) == requirement_schema()
 
 
-@pytest.mark.parametrize("kind", ["fabric", "plan", "spec", *(f"device:{k}" for k in DEVICE_KINDS)])
+@pytest.mark.parametrize(
+    "kind", ["fabric", "plan", "profile", "spec", *(f"device:{k}" for k in DEVICE_KINDS)]
+)
 def test_each_kind_of_file_has_a_schema(kind: str) -> None:
     result = CliRunner().invoke(app, ["--of", kind])
     assert result.exit_code == 0

@@ -14,13 +14,18 @@ from gpufabric.sim.flow_columns import (
     FLOW_RESULTS,
     LINK_COLUMNS,
     LINK_RESULTS,
+    PACKET_FLOW_RESULTS,
+    PACKET_LINK_RESULTS,
     SERIES_RESULTS,
     FileColumn,
 )
+from gpufabric.sim.sweep import metric_names
 
 PAGE = Path(__file__).parent.parent.parent / "docs/reference/flow-files.md"
 BEGIN = "<!-- tables: written by tests/sim/test_flow_files_page.py --update -->\n"
 END = "<!-- end of tables -->\n"
+
+PACKET_METRICS = run_columns((), metric_names("packet"))[len(run_columns(())) :]
 
 FILES = (
     ("Flows to send: `--pattern FILE`", FLOW_COLUMNS),
@@ -28,7 +33,10 @@ FILES = (
     ("`flows`: what became of every flow", FLOW_RESULTS),
     ("`channels`: what every directed channel carried", LINK_RESULTS),
     ("`series`: utilisation over time", SERIES_RESULTS),
+    ("`flows` with `--engine packet`: beside", PACKET_FLOW_RESULTS),
+    ("`channels` with `--engine packet`: beside", PACKET_LINK_RESULTS),
     ("Metrics of a what-if", run_columns(())),
+    ("Metrics of a what-if with `--engine packet`: beside", PACKET_METRICS),
 )
 
 

@@ -29,7 +29,9 @@ SMALL = Scenario("permutation", PatternOptions(1e8), n_gpus=16)
 
 
 def points_of(*asked: str, n_seeds: int = 2, scenario: Scenario = SMALL) -> tuple[Point, ...]:
-    return make_points(scenario, parse_axes(asked), n_seeds, {("", ""): 0}, [plant(RAIL).digest])
+    return make_points(
+        scenario, parse_axes(asked), n_seeds, {("", ""): 0}, [(plant(RAIL).digest, "roce")]
+    )
 
 
 def silent(_done: int) -> None:
@@ -66,7 +68,7 @@ def test_the_key_depends_on_all_that_the_result_depends_on(tmp_path: Path) -> No
     keys = set()
     for digest in ("a", "b"):
         for scenario in scenarios:
-            points = make_points(scenario, axes, 2, {("", ""): 0}, [digest])
+            points = make_points(scenario, axes, 2, {("", ""): 0}, [(digest, "roce")])
             keys |= {point.key for point in points}
     assert len(keys) == 2 * len(scenarios) * 2
     assert points_of()[0].key == points_of()[0].key
@@ -172,7 +174,7 @@ def test_a_sweep_gives_what_single_runs_give() -> None:
 
 def test_where_nothing_finishes_there_is_no_number() -> None:
     scenario = Scenario("permutation", n_gpus=16, cross_rail="fabric", until_s=1e-9)
-    points = make_points(scenario, (), 1, {("", ""): 0}, ["x"])
+    points = make_points(scenario, (), 1, {("", ""): 0}, [("x", "roce")])
     (row,) = run_sweep(points, [plant(RAIL_ONLY)], None, silent)
     assert row.metrics["completion_s"] is None
     assert row.metrics["unfinished"] == 16

@@ -34,7 +34,9 @@ def entries() -> dict[str, Entry]:
         "export": Entry("export", "export", _("Write a fabric in the format of another tool.")),
         "catalog": Entry("catalog", "app", _("Devices, their numbers and their sources.")),
         "schema": Entry(
-            "schema", "schema", _("Print the JSON Schema of a spec, a fabric, a plan or a device.")
+            "schema",
+            "schema",
+            _("Print the JSON Schema of a spec, fabric, plan, profile or device."),
         ),
     }
 

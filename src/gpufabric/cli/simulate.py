@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +12,18 @@ import typer
 from gpufabric.cli.loading import CatalogFolder
 from gpufabric.cli.simulate_run import Output, Request, Source, Sweep, run
 from gpufabric.cli.workers import BACKENDS
+from gpufabric.core.files import write_text
 from gpufabric.core.text import _
 from gpufabric.routing.modes import ROUTING_MODES
+from gpufabric.sim.profile import PROFILES
+from gpufabric.sim.profile_file import find_profile, profile_text
 from gpufabric.sim.routing_choice import SEED_SCOPES, Routing
 from gpufabric.sim.scenario import CROSS_RAIL, SWEEP_KEYS, Scenario, parse_bytes
 from gpufabric.sim.traffic import PATTERNS, SIZES, PatternOptions
 
 __all__ = ["app"]
+
+FLOW_BYTES, PACKET_BYTES = "1GB", "4MB"
 
 app = typer.Typer(no_args_is_help=True, help=_("What a fabric delivers."))
 
@@ -47,7 +53,30 @@ _Links = Annotated[
     typer.Option(metavar="FILE", help=_("Channels that the column path of the flows names.")),
 ]
 _Bytes = Annotated[
-    str, typer.Option("--bytes", metavar="SIZE", help=_("Bytes of one flow: 1e9, 64KiB, 1GB."))
+    str | None,
+    typer.Option(
+        "--bytes",
+        metavar="SIZE",
+        help=_("Bytes of one flow: 1e9, 64KiB, 1GB. Left out: {flow}; packet: {packet}.").format(
+            flow=FLOW_BYTES, packet=PACKET_BYTES
+        ),
+    ),
+]
+_Engine = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help=_("flow: rates, fast at any size; packet: every packet, with PFC, ECN, DCQCN."),
+    ),
+]
+_Profile = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE",
+        help=_("packet: ")
+        + ", ".join(PROFILES)
+        + _(", or a file (.yaml). Left out: the one of the fabric's protocol."),
+    ),
 ]
 _Sizes = Annotated[
     str,
@@ -148,7 +177,9 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
     candidate: _Candidate = None,
     pattern: _Pattern = "permutation",
     links: _Links = None,
-    size: _Bytes = "1GB",
+    engine: _Engine = "flow",
+    profile: _Profile = None,
+    size: _Bytes = None,
     sizes: _Sizes = "fixed",
     fan_in: _FanIn = None,
     load: _Load = None,
@@ -185,7 +216,7 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
     options = _given(fan_in=fan_in, load=load, n_flows=flows, hot_share=hot_share)
     scenario = Scenario(
         pattern=pattern,
-        options=PatternOptions(size_bytes=parse_bytes(size), sizes=sizes, **options),
+        options=PatternOptions(size_bytes=_bytes(size, engine), sizes=sizes, **options),
         routing=Routing(routing, qps, hash_seeds, lmc),  # type: ignore[arg-type]
         cross_rail=cross_rail,
         fail=tuple(fail or ()),
@@ -195,16 +226,40 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
         reconverge_s=reconverge,
         has_gpudirect=not no_gpudirect,
         n_bins=bins,
+        engine=engine,
+        profile=None if profile is None else find_profile(profile),
     )
-    run(
-        Request(
-            Source(fabric, candidate, catalog, links),
-            scenario=scenario,
-            given=frozenset(options),
-            output=Output(output, table_format, as_json=as_json, plot=plot),
-            sweep=Sweep(tuple(sweep or ()), seeds, jobs, backend, scheduler),
-        )
-    )
+    source = Source(fabric, candidate, catalog, links)
+    told = Output(output, table_format, as_json=as_json, plot=plot)
+    varied = Sweep(tuple(sweep or ()), seeds, jobs, backend, scheduler)
+    run(Request(source, scenario, frozenset(options), told, varied))
+
+
+_ProfileName = Annotated[str, typer.Argument(metavar="NAME|FILE", help=_("Profile to show."))]
+_ProfileFile = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help=_("File to write. Left out: the screen.")),
+]
+
+
+@app.command("profile")
+def show_profile(
+    name: _ProfileName = "roce-default", *, output: _ProfileFile = None, as_json: _AsJson = False
+) -> None:
+    """Print a profile: every parameter with its meaning and source."""
+    found = find_profile(name, "NAME")
+    text = profile_text(found)
+    if as_json:
+        text = json.dumps(found.to_json(), indent=2, ensure_ascii=False) + "\n"
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        typer.echo(write_text(output, text))
+
+
+def _bytes(size: str | None, engine: str) -> float:
+    """Return the bytes of a flow; a flow of packets is shorter where nothing is said."""
+    return parse_bytes(size or (PACKET_BYTES if engine == "packet" else FLOW_BYTES))
 
 
 def _given(**options: float | None) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from gpufabric.report.traffic_html import write_page
 from gpufabric.report.traffic_table import print_traffic
 from gpufabric.sim.flow_files import read_flows, read_links
 from gpufabric.sim.heat_map import heat_maps
-from gpufabric.sim.run import Plant, plant_of, replay, run_scenario
+from gpufabric.sim.packet_run import run_with_engine
+from gpufabric.sim.run import Plant, plant_of, replay
 from gpufabric.sim.scenario import Scenario, check_scenario
 from gpufabric.sim.sweep import (
     Axis,
@@ -34,11 +35,12 @@ from gpufabric.sim.sweep import (
     combinations,
     fabric_values,
     make_points,
+    model_of,
     parse_axes,
     run_sweep,
 )
 from gpufabric.sim.sweep_journal import open_journal
-from gpufabric.sim.traffic_result import MODEL, MODEL_VERSION, TrafficResult
+from gpufabric.sim.traffic_result import TrafficResult
 
 __all__ = ["Output", "Request", "Source", "Sweep", "run"]
 
@@ -135,7 +137,7 @@ def run(request: Request) -> None:
     else:
         source = request.source.open()
         plant = plant_of(source.fabric(), source.catalog)
-        _tell(run_scenario(plant, request.scenario), request.output, plant)
+        _tell(run_with_engine(plant, request.scenario), request.output, plant)
 
 
 # Checks -----------------------------------------------------------------------------------------
@@ -145,7 +147,7 @@ def _check(request: Request) -> None:
     faults = [*_input_faults(request), *_output_faults(request), *_option_faults(request)]
     checks: tuple[Callable[[], None], ...] = (
         lambda: check_scenario(request.scenario),
-        lambda: _check_sweep(request.sweep),
+        lambda: _check_sweep(request.sweep, request.scenario.engine),
     )
     for check in checks:
         try:
@@ -174,6 +176,7 @@ def _input_faults(request: Request) -> Iterator[Fault]:
         ("--gpus", request.scenario.n_gpus is not None),
         ("--sweep, --seeds", request.sweep.is_wanted),
         ("--plot", request.output.plot),
+        ("--engine packet", request.scenario.engine == "packet"),
     ):
         if is_given:
             yield Fault(option, _("needs a fabric, and --links takes its place."))
@@ -203,6 +206,8 @@ def _option_faults(request: Request) -> Iterator[Fault]:
             if request.scenario.pattern != pattern:
                 what = _("is for --pattern {pattern} alone.").format(pattern=pattern)
                 yield Fault(option, what)
+    if request.scenario.profile is not None and request.scenario.engine != "packet":
+        yield Fault("--profile", _("is for --engine packet."))
     if not sweep.is_wanted:
         for option, value in (
             ("--jobs", sweep.jobs),
@@ -213,8 +218,8 @@ def _option_faults(request: Request) -> Iterator[Fault]:
                 yield Fault(option, _("is for a what-if: --sweep or --seeds is missing."))
 
 
-def _check_sweep(sweep: Sweep) -> None:
-    axes = parse_axes(sweep.asked)
+def _check_sweep(sweep: Sweep, engine: str) -> None:
+    axes = parse_axes(sweep.asked, engine)
     check_size(axes, sweep.n_seeds)
     if sweep.is_wanted:
         check_workers(sweep.backend or "local", sweep.scheduler, sweep.jobs)
@@ -264,11 +269,10 @@ def _print_paths(paths: Sequence[Path]) -> None:
 
 def _sweep(request: Request) -> None:
     sweep, folder = request.sweep, request.output.folder
-    axes = parse_axes(sweep.asked)
+    axes = parse_axes(sweep.asked, request.scenario.engine)
     plants, numbers = _plants(request, axes)
-    points = make_points(
-        request.scenario, axes, sweep.n_seeds, numbers, [plant.digest for plant in plants]
-    )
+    fabrics = [(plant.digest, plant.fabric.protocol) for plant in plants]
+    points = make_points(request.scenario, axes, sweep.n_seeds, numbers, fabrics)
     place = nullcontext() if folder is None else open_journal(folder / JOURNAL)
     with (
         place as journal,
@@ -305,7 +309,7 @@ def _sweep_head(
             }
             for values, number in numbers.items()
         ],
-        "model": {"name": MODEL, "version": MODEL_VERSION},
+        "model": dict(zip(("name", "version"), model_of(request.scenario.engine), strict=True)),
         "seeds": request.sweep.n_seeds,
         **request.scenario.to_json(),
         "decisions": [decision.to_json() for decision in decisions],

@@ -20,7 +20,14 @@ from gpufabric.report.traffic_files import TableFormat, write_table
 from gpufabric.report.traffic_html import page
 from gpufabric.report.traffic_table import time_words
 from gpufabric.sim.flow_columns import FileColumn
-from gpufabric.sim.sweep import METRICS, Axis, SweepRow, by_combination, spread_of
+from gpufabric.sim.sweep import (
+    METRICS,
+    Axis,
+    SweepRow,
+    by_combination,
+    metric_names,
+    spread_of,
+)
 
 __all__ = ["print_sweep", "run_columns", "summary_columns", "sweep_json", "write_sweep"]
 
@@ -39,26 +46,38 @@ _MEANINGS = {
     "finished": "Flows that finished.",
     "unfinished": "Flows that did not.",
     "busiest": "Utilisation of the busiest channel [1].",
+    "ecn_marks": "Packets that switches marked.",
+    "cnps": "Congestion notifications that senders took in.",
+    "pauses": "Pauses that took effect.",
+    "paused_us": "Time of all pauses of all ports together [µs].",
+    "drops": "Packets dropped.",
+    "repeats": "Packets sent again.",
+    "timeouts": "Retry time-outs.",
+    "failed_queue_pairs": "Queue pairs in error.",
+    "out_of_order": "Packets that came out of order.",
+    "most_queued_bytes": "Deepest queue of any port [byte].",
 }
 
 
-def run_columns(axes: Sequence[Axis]) -> tuple[FileColumn, ...]:
+def run_columns(axes: Sequence[Axis], metrics: Sequence[str] = METRICS) -> tuple[FileColumn, ...]:
     """Return the columns of ``runs``: the axes, the seed, the metrics."""
     return (
         *(FileColumn(axis.key, "text", "Value of the axis.") for axis in axes),
         FileColumn("seed", "number", "Seed of the run."),
-        *(FileColumn(name, "number", _MEANINGS[name]) for name in METRICS),
+        *(FileColumn(name, "number", _MEANINGS[name]) for name in metrics),
     )
 
 
-def summary_columns(axes: Sequence[Axis]) -> tuple[FileColumn, ...]:
+def summary_columns(
+    axes: Sequence[Axis], metrics: Sequence[str] = METRICS
+) -> tuple[FileColumn, ...]:
     """Return the columns of ``summary``: axes, number of runs, metrics with their spread."""
     return (
         *(FileColumn(axis.key, "text", "Value of the axis.") for axis in axes),
         FileColumn("runs", "number", "Seeds."),
         *(
             FileColumn(f"{name}_{spread}", "number", f"{spread} over seeds: {_MEANINGS[name]}")
-            for name in METRICS
+            for name in metrics
             for spread in SPREADS
         ),
     )
@@ -73,7 +92,7 @@ def sweep_json(axes: Sequence[Axis], rows: Sequence[SweepRow], head: Mapping[str
             {
                 "values": dict(values),
                 "runs": len(group),
-                "metrics": {name: spread_of(group, name) for name in METRICS},
+                "metrics": {name: spread_of(group, name) for name in _metrics(rows)},
             }
             for values, group in by_combination(rows)
         ],
@@ -96,13 +115,21 @@ def write_sweep(
     form: TableFormat = "csv",
 ) -> list[Path]:
     """Write ``sweep.json``, the tables ``runs`` and ``summary``, and ``sweep.html``."""
+    metrics = _metrics(rows)
     text = json.dumps(sweep_json(axes, rows, head), indent=2, ensure_ascii=False, allow_nan=False)
     return [
         write_text(folder / "sweep.json", text + "\n"),
-        write_table(folder / f"runs.{form}", run_columns(axes), _run_values(axes, rows)),
-        write_table(folder / f"summary.{form}", summary_columns(axes), _summary_values(axes, rows)),
+        write_table(folder / f"runs.{form}", run_columns(axes, metrics), _run_values(axes, rows)),
+        write_table(
+            folder / f"summary.{form}", summary_columns(axes, metrics), _summary_values(axes, rows)
+        ),
         write_text(folder / "sweep.html", _page(rows, head)),
     ]
+
+
+def _metrics(rows: Sequence[SweepRow]) -> tuple[str, ...]:
+    """Return the metrics that the engine of the runs gives."""
+    return metric_names(rows[0].point.scenario.engine)
 
 
 def _known(values: Sequence[float | None]) -> np.ndarray[Any, Any]:
@@ -113,7 +140,7 @@ def _run_values(axes: Sequence[Axis], rows: Sequence[SweepRow]) -> dict[str, Any
     return {
         **{axis.key: np.array([row.point.values[axis.key] for row in rows]) for axis in axes},
         "seed": np.array([row.point.scenario.seed for row in rows]),
-        **{name: _known([row.metrics[name] for row in rows]) for name in METRICS},
+        **{name: _known([row.metrics[name] for row in rows]) for name in _metrics(rows)},
     }
 
 
@@ -123,7 +150,7 @@ def _summary_values(axes: Sequence[Axis], rows: Sequence[SweepRow]) -> dict[str,
         axis.key: np.array([values[axis.key] for values, _group in groups]) for axis in axes
     }
     table["runs"] = np.array([len(group) for _values, group in groups])
-    for name in METRICS:
+    for name in _metrics(rows):
         found = [spread_of(group, name) or {} for _values, group in groups]
         for spread in SPREADS:
             table[f"{name}_{spread}"] = _known([one.get(spread) for one in found])

@@ -13,7 +13,14 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from gpufabric.core.files import write_text, writing
-from gpufabric.sim.flow_columns import FLOW_RESULTS, LINK_RESULTS, SERIES_RESULTS, FileColumn
+from gpufabric.sim.flow_columns import (
+    FLOW_RESULTS,
+    LINK_RESULTS,
+    PACKET_FLOW_RESULTS,
+    PACKET_LINK_RESULTS,
+    SERIES_RESULTS,
+    FileColumn,
+)
 from gpufabric.sim.traffic_result import STATUS_WORDS, TrafficResult
 
 __all__ = ["FORMATS", "TableFormat", "write_table", "write_traffic"]
@@ -27,12 +34,26 @@ def write_traffic(result: TrafficResult, folder: Path, form: TableFormat = "csv"
     text = json.dumps(result.summary(), indent=2, ensure_ascii=False, allow_nan=False)
     paths = [
         write_text(folder / "result.json", text + "\n"),
-        write_table(folder / f"flows.{form}", FLOW_RESULTS, _flows(result)),
-        write_table(folder / f"channels.{form}", LINK_RESULTS, _channels(result)),
+        write_table(folder / f"flows.{form}", *_flow_table(result)),
+        write_table(folder / f"channels.{form}", *_channel_table(result)),
     ]
     if result.series is not None:
         paths.append(write_table(folder / f"series.{form}", SERIES_RESULTS, _series(result)))
     return paths
+
+
+def _flow_table(result: TrafficResult) -> tuple[tuple[FileColumn, ...], dict[str, Any]]:
+    if result.packets is None:
+        return FLOW_RESULTS, _flows(result)
+    more = result.packets.by_flow(result.traffic.n_flows)
+    return (*FLOW_RESULTS, *PACKET_FLOW_RESULTS), {**_flows(result), **more}
+
+
+def _channel_table(result: TrafficResult) -> tuple[tuple[FileColumn, ...], dict[str, Any]]:
+    if result.packets is None:
+        return LINK_RESULTS, _channels(result)
+    more = result.packets.by_channel(len(result.channels))
+    return (*LINK_RESULTS, *PACKET_LINK_RESULTS), {**_channels(result), **more}
 
 
 def write_table(path: Path, columns: tuple[FileColumn, ...], values: Mapping[str, Any]) -> Path:

@@ -15,7 +15,7 @@ from gpufabric.core.files import write_text
 from gpufabric.core.text import _, current_language
 from gpufabric.report.figure_style import INK, MUTED, rail_colour
 from gpufabric.report.heat_map_png import COLOURS
-from gpufabric.report.traffic_table import time_words
+from gpufabric.report.traffic_table import packet_facts, time_words
 from gpufabric.sim.heat_map import HeatMap
 from gpufabric.sim.traffic_result import TrafficResult
 
@@ -69,10 +69,12 @@ def _title(result: TrafficResult) -> str:
 def _facts(result: TrafficResult) -> list[tuple[str, str]]:
     head = result.head
     share = result.bandwidth_share
+    packets = [] if result.packets is None else packet_facts(result.packets.summary())
     return [
         (_("Flows"), f"{result.traffic.n_flows:,}"),
         (_("Completion time"), time_words(result.completion_s)),
         (_("Achieved of ideal bandwidth"), "–" if share is None else f"{share:.1%}"),
+        *packets,
         (_("Fabric"), str(head["fabric"]["hash"] or "–")),
         (_("Model"), f"{head['model']['name']} {head['model']['version']}"),
         (_("Seed"), str(head["seed"])),

@@ -13,7 +13,7 @@ from gpufabric.core.text import _
 from gpufabric.report.side_by_side import decision_texts
 from gpufabric.sim.traffic_result import TrafficResult
 
-__all__ = ["bytes_words", "print_traffic", "status_words", "time_words"]
+__all__ = ["bytes_words", "packet_facts", "print_traffic", "status_words", "time_words"]
 
 
 def time_words(seconds: float | None) -> str:
@@ -66,6 +66,8 @@ def print_traffic(result: TrafficResult, console: Console, n_busiest: int = 10) 
     console.print(_numbers(summary))
     if summary["fct_us"] is not None:
         console.print(_times(summary))
+    if "packets" in summary:
+        console.print(_packets(summary["packets"]))
     console.print(_tiers(summary["tiers"]))
     if summary["busiest"]:
         console.print(_busiest(summary["busiest"]))
@@ -140,6 +142,44 @@ def _times(summary: dict[str, Any]) -> Table:
     )
     table.add_row(_("Slowdown"), *(f"{summary['slowdown'][name]:.3f}" for name in names))
     return table
+
+
+def _packets(packets: dict[str, Any]) -> Table:
+    """Return the counters of the packet engine, in one row each."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for label, words in packet_facts(packets):
+        table.add_row(label, Text(words))
+    return table
+
+
+def packet_facts(packets: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what a run of the packet engine counted, as labels and words."""
+    drops = ", ".join(
+        _("{n} {reason}").format(n=f"{count:,}", reason=reason)
+        for reason, count in packets["drops_by_reason"].items()
+        if count
+    )
+    pauses = _("{n} pauses, {time} of all ports together").format(
+        n=f"{packets['pauses']:,}", time=time_words(packets["paused_us"] * 1e-6)
+    )
+    marks = _("{marks} marked, {cnps} CNPs").format(
+        marks=f"{packets['ecn_marks']:,}", cnps=f"{packets['cnps']:,}"
+    )
+    again = _("{repeats} packets, {timeouts} time-outs, {failed} queue pairs in error").format(
+        repeats=f"{packets['repeats']:,}",
+        timeouts=f"{packets['timeouts']:,}",
+        failed=f"{packets['failed_queue_pairs']:,}",
+    )
+    return [
+        (_("PFC"), pauses if packets["pauses"] else _("no pauses")),
+        (_("ECN"), marks),
+        (_("Drops"), drops or _("none")),
+        (_("Sent again"), again),
+        (_("Deepest queue"), bytes_words(packets["most_queued_bytes"])),
+        (_("Packets"), f"{packets['packets']['data']:,}"),
+    ]
 
 
 def _tiers(tiers: Sequence[dict[str, Any]]) -> Table:

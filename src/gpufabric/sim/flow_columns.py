@@ -12,6 +12,8 @@ __all__ = [
     "FLOW_RESULTS",
     "LINK_COLUMNS",
     "LINK_RESULTS",
+    "PACKET_FLOW_RESULTS",
+    "PACKET_LINK_RESULTS",
     "SERIES_RESULTS",
     "FileColumn",
 ]
@@ -86,7 +88,8 @@ FLOW_RESULTS = (
         "status",
         "text",
         "`finished`; `unreachable`: no path; `stalled`: its path stayed broken; `waiting`: a flow "
-        "that it waits for did not end; `running`, `pending`: cut off by `--until`.",
+        "that it waits for did not end; `running`, `pending`: cut off by `--until`; `failed`: its "
+        "queue pair used up its retries.",
     ),
     FileColumn("finish_s", "number", "Last byte [s]; empty unless finished."),
     FileColumn(
@@ -109,6 +112,25 @@ LINK_RESULTS = (
     FileColumn("carried_bytes", "number", "What it carried [byte]."),
     FileColumn("utilisation", "number", "Carried / (capacity × completion time) [1]."),
 )
+
+PACKET_FLOW_RESULTS = (
+    FileColumn("queue_pairs", "number", "Queue pairs that carried it; 0 inside a host."),
+    FileColumn("repeats", "number", "Packets sent again."),
+    FileColumn("timeouts", "number", "Retry time-outs."),
+    FileColumn("cnps", "number", "Congestion notifications that the sender took in."),
+    FileColumn("out_of_order", "number", "Packets that came before one that was missing."),
+)
+"""Columns that ``--engine packet`` adds to ``FLOW_RESULTS``."""
+
+PACKET_LINK_RESULTS = (
+    FileColumn("packets", "number", "Packets sent, PFC frames too."),
+    FileColumn("marked", "number", "Packets marked by ECN."),
+    FileColumn("pauses", "number", "Pauses that stopped its sending port."),
+    FileColumn("paused_us", "number", "Time that they lasted, of all classes together [µs]."),
+    FileColumn("dropped", "number", "Packets that came by it and found no room."),
+    FileColumn("most_queued_bytes", "number", "Deepest queue of a class [byte]."),
+)
+"""Columns that ``--engine packet`` adds to ``LINK_RESULTS``."""
 
 SERIES_RESULTS = (
     FileColumn("time_s", "number", "Begin of the time bin [s]."),

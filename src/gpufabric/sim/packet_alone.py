@@ -31,7 +31,7 @@ def alone_s(problem: PacketProblem, pairs: QueuePairs, profile: Profile, n_flows
     first, channel = pairs.paths.first, pairs.paths.channel
     owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
     ps_per_byte = 8000.0 / problem.wires.gbps[channel]
-    slowest = _first_of_most(first, ps_per_byte)
+    slowest = _last_of_most(first, ps_per_byte)
     at = np.arange(len(channel))
     before, after = at < slowest[owner], at > slowest[owner]
     travel = ps_per_byte * np.where(before, first_bytes[owner], last_bytes[owner])
@@ -65,13 +65,14 @@ def _wire_bytes(size: Longs, config: PacketConfig) -> tuple[Longs, Longs, Longs]
     return size + count * around + headers.first_bytes, first, last
 
 
-def _first_of_most(first: Longs, values: Floats) -> Longs:
-    """Place of the first of the largest values of each row."""
+def _last_of_most(first: Longs, values: Floats) -> Longs:
+    """Place of the last of the largest values of each row."""
     most = np.maximum.reduceat(values, first[:-1]) if len(values) else np.empty(0)
     owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
     at = np.flatnonzero(values == most[owner])
-    _row, where = np.unique(owner[at], return_index=True)
-    return at[where]
+    place = np.zeros(len(first) - 1, np.int64)
+    np.maximum.at(place, owner[at], at)
+    return place
 
 
 def _delays(problem: PacketProblem, pairs: QueuePairs, config: PacketConfig) -> Floats:
@@ -100,4 +101,5 @@ def _through_nics(
     shortest_ps = np.full(len(port), np.inf)
     np.minimum.at(shortest_ps, which, onward_ps)
     leave_ps = together * 8000.0 / problem.wires.gbps[port % problem.wires.n_channels]
-    return (leave_ps + shortest_ps)[which]
+    latest_ps: Floats = (leave_ps + shortest_ps)[which]
+    return latest_ps

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpufabric.core.errors import Fault
 from gpufabric.core.text import _
 from gpufabric.sim.array_checks import ArrayChecks
 from gpufabric.sim.flow_problem import Paths
@@ -18,7 +19,7 @@ from gpufabric.sim.packet_infiniband_checks import check_credits
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.packet_switch_checks import check_ecn, check_switches
 
-__all__ = ["CheckedPackets", "check_packets"]
+__all__ = ["CheckedPackets", "check_packets", "config_faults"]
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -89,6 +90,13 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
         check_faults(checks, problem.faults, wires, config)
     checks.raise_all()
     return checked
+
+
+def config_faults(config: PacketConfig) -> list[Fault]:
+    """Return what is wrong with settings, each under the name of its parameter."""
+    checks = ArrayChecks()
+    _check_config(checks, config)
+    return checks.faults
 
 
 def _check_switches(

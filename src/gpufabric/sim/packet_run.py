@@ -23,34 +23,33 @@ from gpufabric.sim.packet_alone import alone_s
 from gpufabric.sim.packet_fabric import QueuePairs, packet_problem, queue_pairs_of, wires_of
 from gpufabric.sim.packet_outcome import PacketOutcome
 from gpufabric.sim.packet_problem import PacketProblem
-from gpufabric.sim.profile import Profile
+from gpufabric.sim.profile import Profile, default_profile
 from gpufabric.sim.run import Plant, assumptions, complete, head_of, run_scenario, traffic_of
 from gpufabric.sim.scenario import Scenario, check_scenario
 from gpufabric.sim.traffic import Traffic
 from gpufabric.sim.traffic_result import FAILED, UNREACHABLE, TrafficResult
 from gpufabric.topology.decision import Decision
 
-__all__ = ["MODEL", "MODEL_VERSION", "run_packet_scenario", "run_with_engine"]
+__all__ = ["PACKET_MODEL", "run_packet_scenario", "run_with_engine"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-MODEL = "packet"
-MODEL_VERSION = 1
-"""Raised with every change of the model that changes results; see docs/models/packet.md."""
+PACKET_MODEL = ("packet", 1)
+"""Name and version, raised with every change of results; see docs/models/packet.md."""
 
 PS_PER_S = 1e12
-MOST_PACKET_HOPS = 100_000_000_000
-"""Some three hours of one core."""
+MOST_PACKET_HOPS = 20_000_000_000
+"""Half an hour to an hour of one core."""
 
 
 def run_with_engine(
     plant: Plant, scenario: Scenario, traffic: Traffic | None = None
 ) -> TrafficResult:
-    """Return how traffic goes: packet by packet if the scenario has a profile, else as flows."""
-    if scenario.profile is None:
-        return run_scenario(plant, scenario, traffic)
-    return run_packet_scenario(plant, scenario, traffic)
+    """Return how traffic goes, packet by packet or as flows, as the scenario says."""
+    if scenario.engine == "packet":
+        return run_packet_scenario(plant, scenario, traffic)
+    return run_scenario(plant, scenario, traffic)
 
 
 def run_packet_scenario(
@@ -63,7 +62,7 @@ def run_packet_scenario(
     plant
         The fabric.
     scenario
-        The run, with a profile.
+        The run.
     traffic
         The flows; made from the scenario where None.
 
@@ -73,9 +72,8 @@ def run_packet_scenario(
         If a value does not fit, or the engine cannot do what is asked.
     """
     check_scenario(scenario)
-    profile = scenario.profile
-    assert profile is not None
-    scenario, choices = complete(plant, scenario)
+    profile = scenario.profile or default_profile(plant.fabric.protocol)
+    scenario, choices = complete(plant, replace(scenario, profile=profile))
     failures = find_failures(plant.fabric, scenario.fail, scenario.seed)
     if traffic is None:
         traffic = traffic_of(plant, scenario)
@@ -238,7 +236,7 @@ def _measured(
         channels=table_of_fabric(asked.now, plant.channels),
         carried_bytes=_carried(asked, result, finished),
         series=None,
-        head={**head, "model": {"name": MODEL, "version": MODEL_VERSION}},
+        head={**head, "model": dict(zip(("name", "version"), PACKET_MODEL, strict=True))},
         decisions=decisions,
         packets=PacketOutcome(result, asked.pairs, asked.profile),
     )

@@ -8,10 +8,12 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
+from gpufabric.core.errors import Fault, InputError
+from gpufabric.core.text import _
 from gpufabric.sim.packet_config import PacketConfig
 from gpufabric.sim.packet_profiles import roce
 
-__all__ = ["CATALOG", "CATALOG_FIELDS", "PROFILES", "Profile"]
+__all__ = ["CATALOG", "CATALOG_FIELDS", "PROFILES", "Profile", "default_profile"]
 
 CATALOG = "catalog"
 """Word for a value that each switch's own replaces."""
@@ -66,3 +68,20 @@ def _roce_default() -> Profile:
 
 PROFILES: Mapping[str, Callable[[], Profile]] = MappingProxyType({"roce-default": _roce_default})
 """The profiles that have a name."""
+
+_OF_PROTOCOL: Mapping[str, str] = MappingProxyType({"roce": "roce-default"})
+
+
+def default_profile(protocol: str) -> Profile:
+    """Return the profile for a fabric of that protocol where none is named.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    name = _OF_PROTOCOL.get(protocol)
+    if name is None:
+        what = _("there is no profile for {protocol} as yet.").format(protocol=protocol)
+        raise InputError(Fault("--profile", what, ", ".join(PROFILES)))
+    return PROFILES[name]()

@@ -12,12 +12,16 @@ import numpy as np
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
 from gpufabric.sim.profile import Profile
+from gpufabric.sim.profile_fields import scalar_keys
+from gpufabric.sim.profile_file import find_profile, with_value
 from gpufabric.sim.routing_choice import Routing, check_routing
 from gpufabric.sim.traffic import PatternOptions
 
 __all__ = [
     "CROSS_RAIL",
+    "ENGINES",
     "FABRIC_KEYS",
+    "PROFILE_KEYS",
     "SWEEP_KEYS",
     "Scenario",
     "changed",
@@ -27,6 +31,7 @@ __all__ = [
 
 CROSS_RAIL = ("fabric", "pxn", "two-step")
 NO_FAILURE = "none"
+ENGINES = ("flow", "packet")
 
 _UNITS: Mapping[str, float] = MappingProxyType(
     {
@@ -95,8 +100,10 @@ class Scenario:
         Whether NICs read and write GPU memory themselves.
     n_bins
         Time bins of the series; 0: none.
+    engine
+        One of ``ENGINES``.
     profile
-        Settings of the packet engine; the flow engine runs where None.
+        Settings of the packet engine; those of the fabric's protocol where None.
     """
 
     pattern: str
@@ -110,6 +117,7 @@ class Scenario:
     reconverge_s: float = 0.0
     has_gpudirect: bool = True
     n_bins: int = 100
+    engine: str = "flow"
     profile: Profile | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -138,8 +146,14 @@ class Scenario:
             "until_s": None if self.until_s == np.inf else self.until_s,
             "reconverge_s": self.reconverge_s,
             "gpudirect": self.has_gpudirect,
-            **({} if self.profile is None else {"profile": self.profile.to_json()}),
+            **self._engine_json(),
         }
+
+    def _engine_json(self) -> dict[str, Any]:
+        if self.engine == "flow":
+            return {}
+        profile = None if self.profile is None else self.profile.to_json()
+        return {"engine": self.engine, "profile": profile}
 
 
 def check_scenario(scenario: Scenario) -> None:
@@ -160,6 +174,11 @@ def check_scenario(scenario: Scenario) -> None:
                 ", ".join(CROSS_RAIL),
                 nearest(scenario.cross_rail, CROSS_RAIL),
             )
+        )
+    if scenario.engine not in ENGINES:
+        what = _('"{name}" is unknown.').format(name=scenario.engine[:64])
+        faults.append(
+            Fault("--engine", what, ", ".join(ENGINES), nearest(scenario.engine, ENGINES))
         )
     for where, value in (("--until", scenario.until_s), ("--reconverge", scenario.reconverge_s)):
         if not value >= 0:
@@ -238,13 +257,31 @@ FABRIC_KEYS = ("candidate", "oversubscription")
 SWEEP_KEYS = (*_CHANGES, *FABRIC_KEYS)
 """What a sweep can vary; what is not in ``FABRIC_KEYS`` makes another scenario."""
 
+PROFILE_KEYS = ("profile", *scalar_keys())
+"""What a sweep with the packet engine can vary beside: the profile, and its single parameters."""
+
 
 def changed(scenario: Scenario, key: str, text: str) -> Scenario:
-    """Return the scenario with one of ``SWEEP_KEYS``, not of ``FABRIC_KEYS``, set from a text.
+    """Return the scenario with one key set from a text.
+
+    Parameters
+    ----------
+    scenario
+        The scenario; for a parameter of a profile it has one.
+    key
+        One of ``SWEEP_KEYS``, not of ``FABRIC_KEYS``, or of ``PROFILE_KEYS``.
+    text
+        The value.
 
     Raises
     ------
     InputError
         If the text does not fit the key.
     """
-    return _CHANGES[key](text, f"--sweep {key}")(scenario)
+    where = f"--sweep {key}"
+    if key == "profile":
+        return replace(scenario, profile=find_profile(text, where))
+    if key in PROFILE_KEYS:
+        assert scenario.profile is not None
+        return replace(scenario, profile=with_value(scenario.profile, key, text, where))
+    return _CHANGES[key](text, where)(scenario)

@@ -18,9 +18,13 @@ from joblib import Parallel, delayed
 import gpufabric
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
-from gpufabric.sim.run import Plant, run_scenario, traffic_of
+from gpufabric.sim.packet_outcome import COUNTERS
+from gpufabric.sim.packet_run import PACKET_MODEL, run_with_engine
+from gpufabric.sim.profile import default_profile
+from gpufabric.sim.run import Plant, traffic_of
 from gpufabric.sim.scenario import (
     FABRIC_KEYS,
+    PROFILE_KEYS,
     SWEEP_KEYS,
     Scenario,
     changed,
@@ -40,6 +44,8 @@ __all__ = [
     "combinations",
     "fabric_values",
     "make_points",
+    "metric_names",
+    "model_of",
     "parse_axes",
     "run_sweep",
     "spread_of",
@@ -105,8 +111,15 @@ class SweepRow:
     metrics: Mapping[str, float | None]
 
 
-def parse_axes(asked: Sequence[str]) -> tuple[Axis, ...]:
+def parse_axes(asked: Sequence[str], engine: str = "flow") -> tuple[Axis, ...]:
     """Return the axes that ``KEY=VALUE,VALUE`` ask for.
+
+    Parameters
+    ----------
+    asked
+        The words.
+    engine
+        With ``packet``, the parameters of a profile can be varied too.
 
     Raises
     ------
@@ -115,13 +128,17 @@ def parse_axes(asked: Sequence[str]) -> tuple[Axis, ...]:
     """
     axes: list[Axis] = []
     faults = []
+    known = (*SWEEP_KEYS, *(PROFILE_KEYS if engine == "packet" else ()))
     for words in asked:
         key, equals, values = words.partition("=")
         axis = Axis(key.strip(), tuple(value.strip() for value in values.split(",")))
         where = f"--sweep {words[:64]}"
-        if axis.key not in SWEEP_KEYS:
+        if axis.key in PROFILE_KEYS and engine != "packet":
+            faults.append(Fault(where, _("is for --engine packet.")))
+        elif axis.key not in known:
             what = _('"{key}" cannot be varied.').format(key=axis.key[:64])
-            faults.append(Fault(where, what, ", ".join(SWEEP_KEYS), nearest(axis.key, SWEEP_KEYS)))
+            told = ", ".join(known[: len(SWEEP_KEYS) + 1])
+            faults.append(Fault(where, what, told, nearest(axis.key, known)))
         elif not equals or "" in axis.values:
             faults.append(Fault(where, _("a value is missing."), _("KEY=VALUE,VALUE")))
         elif len(set(axis.values)) < len(axis.values):
@@ -139,7 +156,7 @@ def make_points(
     axes: Sequence[Axis],
     n_seeds: int,
     plants: Mapping[tuple[str, ...], int],
-    digests: Sequence[str],
+    fabrics: Sequence[tuple[str, str]],
 ) -> tuple[Point, ...]:
     """Return all combinations of the axes' values, each with all seeds, in order.
 
@@ -153,8 +170,8 @@ def make_points(
         Seeds of each combination.
     plants
         Number of the fabric for the values of the ``FABRIC_KEYS``; empty where not varied.
-    digests
-        Hash of all that runs depend on in each fabric.
+    fabrics
+        Of each fabric the hash of all that runs depend on, and the protocol.
 
     Raises
     ------
@@ -163,18 +180,26 @@ def make_points(
     """
     points: list[Point] = []
     for values in combinations(axes):
-        varied = scenario
-        for key, text in values.items():
-            if key not in FABRIC_KEYS:
-                varied = changed(varied, key, text)
-        check_scenario(varied)
         plant = plants[fabric_values(values)]
+        digest, protocol = fabrics[plant]
+        varied = _varied(scenario, values, protocol)
         content = _content(varied.pattern)
         for seed in range(scenario.seed, scenario.seed + n_seeds):
             mine = replace(varied, seed=seed)
-            key = _key(mine, digests[plant], content)
+            key = _key(mine, digest, content)
             points.append(Point(len(points), values, plant, mine, key))
     return tuple(points)
+
+
+def _varied(scenario: Scenario, values: Mapping[str, str], protocol: str) -> Scenario:
+    """Return the scenario of one combination; a profile is chosen before its parameters."""
+    if scenario.engine == "packet" and scenario.profile is None and "profile" not in values:
+        scenario = replace(scenario, profile=default_profile(protocol))
+    for key in sorted(values, key=lambda one: one != "profile"):
+        if key not in FABRIC_KEYS:
+            scenario = changed(scenario, key, values[key])
+    check_scenario(scenario)
+    return scenario
 
 
 def combinations(axes: Sequence[Axis]) -> Iterator[dict[str, str]]:
@@ -213,8 +238,19 @@ def _content(pattern: str) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def model_of(engine: str) -> tuple[str, int]:
+    """Return name and version of an engine's model."""
+    return PACKET_MODEL if engine == "packet" else (MODEL, MODEL_VERSION)
+
+
+def metric_names(engine: str) -> tuple[str, ...]:
+    """Return the numbers that are kept of every run of an engine."""
+    return (*METRICS, *COUNTERS) if engine == "packet" else METRICS
+
+
 def _key(scenario: Scenario, digest: str, content: str) -> str:
-    parts = [gpufabric.__version__, MODEL, MODEL_VERSION, digest, content, scenario.to_json()]
+    model = model_of(scenario.engine)
+    parts = [gpufabric.__version__, *model, digest, content, scenario.to_json()]
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -278,7 +314,7 @@ def _jobs(points: Sequence[Point], plants: Sequence[Plant]) -> Iterator[Any]:
 def _work(
     key: str, plant: Plant, scenario: Scenario, traffic: Traffic | None
 ) -> tuple[str, dict[str, float | None]]:
-    result = run_scenario(plant, replace(scenario, n_bins=0), traffic)
+    result = run_with_engine(plant, replace(scenario, n_bins=0), traffic)
     return key, metrics_of(result.summary(0))
 
 
@@ -300,7 +336,8 @@ def metrics_of(summary: Mapping[str, Any]) -> dict[str, float | None]:
         float(summary["flows"]["total"] - finished),
         max((row["most"] for row in summary["tiers"]), default=None),
     )
-    return dict(zip(METRICS, values, strict=True))
+    counters = {name: summary["packets"][name] for name in COUNTERS} if "packets" in summary else {}
+    return {**dict(zip(METRICS, values, strict=True)), **counters}
 
 
 def by_combination(rows: Iterable[SweepRow]) -> list[tuple[Mapping[str, str], list[SweepRow]]]:

@@ -1,0 +1,354 @@
+"""Profiles in YAML: read with all faults and their places, written with what each number means."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from gpufabric.core.errors import Fault, InputError, nearest
+from gpufabric.core.text import _
+from gpufabric.model.yaml_source import (
+    Document,
+    FieldPath,
+    Item,
+    ListItem,
+    MappingItem,
+    RefusedItem,
+    ScalarItem,
+    read_document,
+    read_yaml,
+)
+from gpufabric.sim.packet_checks import config_faults
+from gpufabric.sim.packet_config import PacketConfig
+from gpufabric.sim.profile import CATALOG, CATALOG_FIELDS, PROFILES, Profile
+from gpufabric.sim.profile_fields import Parameter, meaning_of, notes_of, parameters
+
+__all__ = ["find_profile", "profile_text", "read_profile", "with_value"]
+
+SUFFIXES = {".yaml", ".yml"}
+BASE = "roce-default"
+NONE = "none"
+OWN_KEYS = ("profile", "base")
+WIDTH = 100
+
+
+def find_profile(text: str, where: str = "--profile") -> Profile:
+    """Return the profile of a name, or that in a file.
+
+    Raises
+    ------
+    InputError
+        If there is none, or the file is wrong; all faults are told.
+    """
+    if text in PROFILES:
+        return PROFILES[text]()
+    path = Path(text)
+    if path.suffix.lower() in SUFFIXES:
+        return read_profile(path)
+    what = _('there is no profile "{name}".').format(name=text[:64])
+    expected = ", ".join(PROFILES) + _(", or a file (.yaml)")
+    raise InputError(Fault(where, what, expected, nearest(text, list(PROFILES))))
+
+
+def read_profile(path: Path) -> Profile:
+    """Return the profile in a file.
+
+    Raises
+    ------
+    InputError
+        With all faults, each with its line.
+    """
+    document = read_document(path, str(path))
+    reader = _Reader(document)
+    name, base = reader.head(path.stem)
+    return reader.profile(name, base)
+
+
+def with_value(profile: Profile, key: str, text: str, where: str) -> Profile:
+    """Return the profile with one parameter set from a text, as a file would set it.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    key
+        Dotted name of the parameter, such as ``ecn.kmin_bytes``.
+    text
+        Its value.
+    where
+        What faults are said to be in.
+
+    Raises
+    ------
+    InputError
+        If the value does not fit.
+    """
+    *sections, last = key.split(".")
+    content = "{" + "".join(f"{section}: {{" for section in sections)
+    content += f"{last}: {text}" + "}" * (len(sections) + 1)
+    try:
+        changed = _Reader(read_yaml(content.encode(), where)).profile(profile.name, profile)
+    except InputError as error:
+        raise InputError(
+            [Fault(where, fault.what, fault.expected, fault.remedy) for fault in error.faults]
+        ) from error
+    return changed
+
+
+class _Reader:
+    """Turns the items of a document into a profile, noting every fault."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.faults: list[tuple[int, Fault]] = [
+            (place.line, fault) for place, fault in document.noted
+        ]
+        self.from_catalog: list[str] = []
+
+    def head(self, stem: str) -> tuple[str, Profile]:
+        """Return name and base of the profile."""
+        values = self.document.root.values
+        name, base = stem, BASE
+        for key in OWN_KEYS:
+            item = values.get(key)
+            if item is None:
+                continue
+            if not isinstance(item, ScalarItem) or not item.text:
+                self.note((key,), _("this is no name."), _("a word"))
+            elif key == "profile":
+                name = item.text
+            else:
+                base = item.text
+        if base not in PROFILES:
+            what = _('there is no profile "{name}".').format(name=base[:64])
+            self.note(("base",), what, ", ".join(PROFILES), nearest(base, list(PROFILES)))
+            base = BASE
+        return name, PROFILES[base]()
+
+    def profile(self, name: str, base: Profile) -> Profile:
+        """Return the profile; raise with all faults."""
+        given = set(_leaves(self.document.root))
+        config = self.section(self.document.root, PacketConfig, (), base.config)
+        if not self.faults:
+            for fault in config_faults(config):
+                self.faults.append(self.placed(fault))
+        if self.faults:
+            self.faults.sort(key=lambda one: one[0])
+            raise InputError([fault for _line, fault in self.faults])
+        kept = [one for one in base.from_catalog if one not in given or one in self.from_catalog]
+        chosen = {*kept, *self.from_catalog}
+        return Profile(name, config, tuple(one for one in CATALOG_FIELDS if one in chosen))
+
+    def note(self, path: FieldPath, what: str, expected: str = "", remedy: str = "") -> None:
+        """Keep a fault of the value at `path`."""
+        line = self.document.place(path).line
+        self.faults.append((line, Fault(self.document.at(path), what, expected, remedy)))
+
+    def placed(self, fault: Fault) -> tuple[int, Fault]:
+        """Return a fault of a checked parameter with its place in the file."""
+        path = _path_of(fault.where)
+        return self.document.place(path).line, replace(fault, where=self.document.at(path))
+
+    def section(self, item: Item, section: type, path: FieldPath, base: Any) -> Any:
+        """Return a section: what `item` names over `base`, or over the defaults where None."""
+        if isinstance(item, RefusedItem):
+            return base
+        if not isinstance(item, MappingItem):
+            self.note(path, _("this is no section."), _("lines of the form name: value"))
+            return base
+        found = parameters(section)
+        values: dict[str, Any] = {}
+        for key, entry in item.values.items():
+            if key in OWN_KEYS and not path:
+                continue
+            if key not in found:
+                self.unknown(key, path, [*found, *(() if path else OWN_KEYS)])
+                continue
+            values[key] = self.value(entry, found[key], (*path, key), getattr(base, key, None))
+        if base is not None:
+            return replace(base, **values)
+        missing = [name for name, one in found.items() if one.is_required and name not in values]
+        if missing:
+            what = _("{names} is missing.").format(names=", ".join(missing))
+            self.note(path, what)
+            return None
+        return section(**values)
+
+    def unknown(self, key: str, path: FieldPath, allowed: list[str]) -> None:
+        """Note a key that there is not."""
+        place = self.document.place((*path, key), of_key=True)
+        where = self.document.at((*path, key), of_key=True)
+        what = _('there is no parameter "{name}".').format(name=key[:64])
+        remedy = nearest(key, allowed)
+        expected = "" if remedy else ", ".join(allowed)
+        self.faults.append((place.line, Fault(where, what, expected, remedy)))
+
+    def value(self, item: Item, parameter: Parameter, path: FieldPath, base: Any) -> Any:
+        """Return the value of one parameter."""
+        dotted = ".".join(str(part) for part in path)
+        if isinstance(item, ScalarItem):
+            if item.text == CATALOG and dotted in CATALOG_FIELDS:
+                self.from_catalog.append(dotted)
+                return base
+            if parameter.may_be_none and (item.text == NONE or item.value is None):
+                return None
+        if parameter.is_tuple:
+            return self.entries(item, parameter, path)
+        return self.single(item, parameter.kind, path, base)
+
+    def entries(self, item: Item, parameter: Parameter, path: FieldPath) -> tuple[Any, ...]:
+        """Return the values of a list."""
+        if not isinstance(item, ListItem):
+            self.note(path, _("this is no list."), _("a list"))
+            return ()
+        return tuple(
+            self.single(entry, parameter.kind, (*path, at), None)
+            for at, entry in enumerate(item.items)
+        )
+
+    def single(self, item: Item, kind: Any, path: FieldPath, base: Any) -> Any:
+        """Return one section, word or number."""
+        if is_dataclass(kind):
+            assert isinstance(kind, type)
+            return self.section(item, kind, path, base)
+        if not isinstance(item, ScalarItem):
+            if not isinstance(item, RefusedItem):
+                self.note(path, _("a section or list stands where one value is wanted."))
+            return base
+        if issubclass(kind, Enum):
+            return self.word(item, kind, path, base)
+        value = _number(item, kind)
+        if value is None:
+            what = _('"{text}" found.').format(text=item.text[:64])
+            self.note(path, what, _kind_words(kind))
+            return base
+        return value
+
+    def word(self, item: ScalarItem, kind: type[Enum], path: FieldPath, base: Any) -> Any:
+        """Return the one of `kind` that is meant."""
+        words = [one.value for one in kind]
+        if item.text in words:
+            return kind(item.text)
+        what = _('"{text}" found.').format(text=item.text[:64])
+        self.note(path, what, ", ".join(words), nearest(item.text, words))
+        return base
+
+
+def _number(item: ScalarItem, kind: type) -> Any:
+    """Return a value of the kind, or None if the text is none."""
+    value = item.value
+    if kind is str:
+        return item.text
+    if isinstance(value, bool) or kind is bool:
+        return value if isinstance(value, bool) and kind is bool else None
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if kind is float and isinstance(value, int):
+        return float(value)
+    return value if isinstance(value, kind) else None
+
+
+def _kind_words(kind: type) -> str:
+    return {
+        int: _("a whole number"),
+        float: _("a number"),
+        bool: _("true or false"),
+        str: _("a word"),
+    }[kind]
+
+
+def _leaves(item: MappingItem, before: str = "") -> Iterator[str]:
+    for key, entry in item.values.items():
+        if isinstance(entry, MappingItem):
+            yield from _leaves(entry, f"{before}{key}.")
+        else:
+            yield before + key
+
+
+def _path_of(where: str) -> FieldPath:
+    """Return the parts of ``classes[0].ecn.pmax``."""
+    parts = where.replace("[", ".[").split(".")
+    return tuple(int(part[1:-1]) if part.startswith("[") else part for part in parts)
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+
+def profile_text(profile: Profile, remarks: tuple[str, ...] = ()) -> str:
+    """Return a profile as a file with every parameter, its meaning and its source.
+
+    Parameters
+    ----------
+    profile
+        The profile.
+    remarks
+        Lines for the head of the file.
+    """
+    lines = [line for remark in remarks for line in _comment(remark, 0)]
+    lines += ["profile: " + profile.name, ""]
+    lines += _comment(" ".join(filter(None, (meaning_of(PacketConfig), notes_of(PacketConfig)))), 0)
+    lines += _section_lines(profile.config, 0, profile, "")
+    return "\n".join(lines) + "\n"
+
+
+def _section_lines(values: Any, depth: int, profile: Profile, before: str) -> list[str]:
+    """Return the lines of a section: its own parameters first, then the sections in it."""
+    lines: list[str] = []
+    section: type = type(values)
+    found = parameters(section)
+    told = ""
+    for field in sorted(fields(values), key=lambda one: is_dataclass(getattr(values, one.name))):
+        value, indent = getattr(values, field.name), "  " * depth
+        if is_dataclass(value):
+            meaning = " ".join((meaning_of(type(value)), notes_of(type(value))))
+            lines += ["", *_comment(meaning, depth), f"{indent}{field.name}:"]
+            lines += _section_lines(value, depth + 1, profile, f"{before}{field.name}.")
+            continue
+        if found[field.name].meaning != told:
+            told = found[field.name].meaning
+            lines += _comment(told, depth)
+        if before + field.name in profile.from_catalog:
+            assumed = _("where the catalogue knows none: {value}").format(value=value)
+            lines.append(f"{indent}{field.name}: {CATALOG}  # {assumed}")
+        elif isinstance(value, tuple) and value and is_dataclass(value[0]):
+            lines.append(f"{indent}{field.name}:")
+            lines += [f"{indent}  - {_flow(entry)}" for entry in value]
+        else:
+            lines.append(f"{indent}{field.name}: {_scalar(value)}")
+    return lines
+
+
+def _comment(text: str, depth: int) -> list[str]:
+    before = "  " * depth + "# "
+    plain = text.replace("``", "")
+    return textwrap.wrap(plain, WIDTH, initial_indent=before, subsequent_indent=before)
+
+
+def _flow(value: Any) -> str:
+    """Return a section on one line, without what is at its default."""
+    section: type = type(value)
+    found = parameters(section)
+    parts = [
+        f"{name}: {_scalar(getattr(value, name))}"
+        for name, one in found.items()
+        if one.is_required or getattr(value, name) != one.default
+    ]
+    return "{" + ", ".join(parts) + "}"
+
+
+def _scalar(value: Any) -> str:
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, tuple):
+        return "[" + ", ".join(_scalar(one) for one in value) + "]"
+    if is_dataclass(value):
+        return _flow(value)
+    return repr(value) if isinstance(value, float) else str(value)
