@@ -28,7 +28,21 @@ Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 PULL = 0.3  # weight of a factor e between a constant and its start, against a run 0.1 off
+PULL_OF_RATES = 2.0  # the same for rates inside a domain, which data sheets tell
 USUAL_ERROR = 0.1  # relative; a point that misses by more counts less (soft L1)
+
+WIDEST = 100.0  # factor between a constant and its start that no fit needs
+# One direction of all NVLinks of a GPU by data sheet [GB/s], where it is known.
+LINKS = {
+    "volta": 150.0,
+    "ampere": 300.0,
+    "hopper": 450.0,
+    "grace-hopper": 450.0,
+    "blackwell": 900.0,
+    "nvl72": 900.0,
+    "cdna3": 448.0,
+    "cdna4": 537.6,
+}
 
 # Starting values, where no better is known.
 LATENCY_FACTOR, CHUNK_US, WIRE_CHUNK_US = 1.2, 8.0, 8.0
@@ -46,8 +60,8 @@ class Problem:
     ----------
     names
         Of the constants: table and key.
-    first
-        float64[n_constants]: logarithms of the starting values.
+    first, most
+        float64[n_constants]: logarithms of the starting values, and of the largest allowed.
     run
         int64[n]: run of each point.
     fixed_us, hops_us, moved_bytes, wire, inside_share, protocol_share
@@ -60,6 +74,7 @@ class Problem:
 
     names: list[tuple[str, str]]
     first: Floats
+    most: Floats
     run: Longs
     fixed_us: Floats
     hops_us: Floats
@@ -141,6 +156,20 @@ def start() -> dict[tuple[str, str], float]:
     return values
 
 
+def ceiling(table: str, key: str, value: float) -> float:
+    """Return the largest value that a constant may take: no link sends more than it can.
+
+    Rates inside a domain: the links of a GPU, one direction; with reduction in the switch, twice
+    that. Efficiency: 1. All else: `WIDEST` times its starting value.
+    """
+    if table == "wire_efficiency":
+        return 1.0
+    if table.endswith("_gbytes_per_s"):
+        rate = LINKS.get(key, gpu_generations().generations[key].nvlink_gbytes_per_s * 1.25)
+        return rate * (2.0 if table.startswith(("nvls", "tree")) else 1.0)
+    return value * WIDEST
+
+
 def problem_of(runs: Sequence[Run]) -> Problem:
     """Return the points of all runs with the constants that each depends on."""
     values = start()
@@ -185,6 +214,7 @@ def problem_of(runs: Sequence[Run]) -> Problem:
     return Problem(
         names,
         np.log(np.array(list(values.values()))),
+        np.log([ceiling(*name, value) for name, value in values.items()]),
         run,
         fixed_us,
         hops_us,
@@ -210,19 +240,22 @@ def fit(
     count = np.bincount(problem.run[kept], minlength=int(problem.run.max()) + 1)
     weight = 1.0 / np.sqrt(np.maximum(count[problem.run], 1))
     weight = np.where(kept, weight, 0.0)
+    is_rate = np.array([table.endswith("_gbytes_per_s") for table, _key in problem.names])
+    pull = np.where(is_rate, PULL_OF_RATES, PULL)
 
     def misses(logs: Floats) -> Floats:
         ratio = np.log(problem.predict(logs) / problem.measured_us) / USUAL_ERROR
-        return np.concatenate([weight * _soft(ratio), PULL * (logs - problem.first)])
+        return np.concatenate([weight * _soft(ratio), pull * (logs - problem.first)])
 
     def slopes(logs: Floats) -> Floats:
         times, by_constant = problem.slopes(logs)
         ratio = np.log(times / problem.measured_us) / USUAL_ERROR
         rows = (weight * _soft_slope(ratio) / USUAL_ERROR)[:, None] * by_constant
-        return np.concatenate([rows, PULL * np.eye(len(logs))])
+        return np.concatenate([rows, np.diag(pull)])
 
-    first = problem.first if first is None else first
-    found = least_squares(misses, first, jac=slopes, method="trf", xtol=1e-6, ftol=1e-7)
+    bounds = (problem.first - np.log(WIDEST), problem.most)
+    first = np.clip(problem.first if first is None else first, *bounds)
+    found = least_squares(misses, first, jac=slopes, bounds=bounds, xtol=1e-6, ftol=1e-7)
     result: Floats = found.x
     return result
 

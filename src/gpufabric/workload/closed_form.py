@@ -6,9 +6,10 @@ The time of a collective over `S` bytes on a pipeline is::
 
 `f` is the factor to bus bandwidth, `B` the bus bandwidth of the narrowest part: the domain's
 NVLink, or all NICs of a domain times their efficiency times what the algorithm gets out of them.
-The root is what a pipeline with the best chunk size loses to filling and to the cost of each chunk: with k
-chunks the time is x + x d / k + c k, least at k = sqrt(x d / c) (R. Hockney's model; compare
-J. Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations", 2007, section 3).
+The root is what a pipeline with the best chunk size loses to filling and to the cost of each
+chunk: with k chunks the time is x + x d / k + c k, least at k = sqrt(x d / c) (R. Hockney's
+model; compare J. Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations",
+2007, section 3).
 """
 
 from __future__ import annotations
