@@ -46,6 +46,10 @@ class Packet:
     came_on: int = -1
     marked: bool = False
     stamps: list[Stamp] | None = None
+    came_lane: int = -1
+
+    def __post_init__(self) -> None:
+        self.lane = self.traffic
 
 
 @dataclass(eq=False)
@@ -151,11 +155,13 @@ class Engine:
         self.heap: list[tuple[int, int, int, int, int, Any]] = []
         self.made = 0
         self.kicks: list[int] = []
+        self.cut: dict[int, bool] = {}  # the packet on its way out arrives before its end
         self.trace: list[tuple[int, int, int, int, int]] = []
         self.sent: Counter[int] = Counter()
         self.received: Counter[int] = Counter()
         self.dropped: Counter[int] = Counter()
         self.state, self.drawn = mix(config.seed), 0
+        self.credits = None if config.credits is None else Credits(self, problem.faults)
         self.regular_sizes = self.common_sizes()
         self.regular_delays = self.common_delays()
         count = Counter(self.gbps)
@@ -163,7 +169,6 @@ class Engine:
         more = {extra(control)[1] for control in config.flow_controls} - {0}
         most = min(3, 18 // (3 + len(more) + len(self.regular_sizes)))
         self.regular_speeds = sorted(count, key=lambda gbps: (-count[gbps], gbps))[:most]
-        self.credits = None if config.credits is None else Credits(self)
         self.faults = Faults(self, problem.faults, mix(config.seed + 1))
         for row, (time, *_) in enumerate(self.faults.schedule):
             self.at(time, FAULT, row)
@@ -214,6 +219,10 @@ class Engine:
     def common_delays(self) -> set[int]:
         channels = range(len(self.gbps))
         count = Counter(self.flight(channel, kind) for channel in channels for kind in (DATA, PFC))
+        if self.credits is not None:
+            count.update(
+                cut + self.flight(channel, DATA) for channel, cut in self.credits.cuts.items()
+            )
         return set(sorted(count, key=lambda delay: (-count[delay], delay))[:8])
 
     def serial(self, wire: int, gbps: float) -> int:
@@ -275,9 +284,7 @@ class Engine:
             if port.pfc:
                 self.transmit(number, port.pfc.popleft())
                 return
-            if self.credits is not None:
-                self.credits.mark_starved(number)
-            traffic = self.next_class(port)
+            traffic = self.next_of_port(number)
             if traffic is None:
                 return
             if port.queues[traffic]:
@@ -286,6 +293,11 @@ class Engine:
                 packet = self.next_of_flows(port.flows[traffic].popleft())
                 if packet is not None:
                     self.transmit(number, packet)
+
+    def next_of_port(self, number: int) -> int | None:
+        if self.credits is not None:
+            return self.credits.next_lane(number)
+        return self.next_class(self.ports[number])
 
     def next_class(self, port: Port) -> int | None:
         classes = self.config.classes
@@ -346,6 +358,9 @@ class Engine:
         time = self.serial(packet.wire, self.faults.gbps[number])
         rare = packet.kind == DATA and packet.size not in self.regular_sizes
         rare = rare or self.faults.gbps[number] not in self.regular_speeds
+        self.cut[number] = self.credits is not None and self.credits.cut_through(
+            number, packet, time
+        )
         self.at(self.now + time, SENT, number, time, rare=rare)
 
     def leave(self, number: int) -> None:
@@ -354,9 +369,10 @@ class Engine:
         self.ports[number].sending = None
         self.ports[number].sent_wire += packet.wire
         if self.credits is not None:
-            self.credits.free_room(packet)
+            self.credits.free_room(number, packet)
         time = self.flight(number, packet.kind)
-        self.at(self.now + time, ARRIVE, packet, time, rare=time not in self.regular_delays)
+        if not self.cut[number]:
+            self.at(self.now + time, ARRIVE, packet, time, rare=time not in self.regular_delays)
         self.kick(number)
 
     def enqueue(self, number: int, traffic: int, packet: Packet) -> None:
@@ -413,8 +429,9 @@ class Engine:
 
     def forward(self, packet: Packet, channel: int) -> None:
         packet.hop += 1
-        packet.came_on = channel
+        packet.came_on, packet.came_lane = channel, packet.lane
         traffic, out = self.settings.queue(channel, packet.traffic), packet.route[packet.hop]
+        packet.lane = traffic
         kind = self.settings.kind(channel, traffic)
         if not kind.is_counted:
             self.enqueue(out, traffic, packet)

@@ -6,23 +6,21 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from gpufabric.sim.packet_faults import PacketFault, SlowLink
+from tests.reference.packet_arbiter import Arbiter, blocks
+
 if TYPE_CHECKING:
     from tests.reference.packet import Engine, Flow, Packet
 
-PFC = 4
+PFC, ARRIVE = 4, 2
 FURTHEST = 2048
 Lane = tuple[int, int]
-
-
-def blocks(size: int) -> int:
-    """Credits of a packet."""
-    return math.ceil(size / 64)
 
 
 class Credits:
     """Both ends of every channel and lane."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, faults: tuple[PacketFault, ...]) -> None:
         self.engine = engine
         self.sent: Counter[Lane] = Counter()
         self.received: Counter[Lane] = Counter()
@@ -35,6 +33,38 @@ class Credits:
         self.told = {key: min(FURTHEST, self.room(key[0])) for key in keys}
         self.limit = dict(self.told)
         self.told_of: dict[int, int] = {}
+        self.frees: dict[int, tuple[int, int, int] | None] = {}
+        self.cuts = self.cut_times(faults)
+        rules = engine.config.arbitration
+        self.arbiters = [] if rules is None else [Arbiter(rules) for _ in engine.gbps]
+
+    def cut_times(self, faults: tuple[PacketFault, ...]) -> dict[int, int]:
+        """Time until the first bytes have come, of channels whose switch cuts through."""
+        engine, config = self.engine, self.engine.config
+        assert config.credits is not None
+        rough = {one.channel for one in faults}
+        rough |= {engine.reverse[channel] for channel in rough}
+        cuts = {}
+        for channel, head in enumerate(engine.head):
+            out = [at for at in range(len(engine.head)) if engine.head[engine.reverse[at]] == head]
+            speeds = [engine.gbps[at] for at in out]
+            speeds += [f.gbps for f in faults if isinstance(f, SlowLink) and f.channel in out]
+            if head < 0 or channel in rough or max(speeds) > engine.gbps[channel]:
+                continue
+            time = engine.serial(config.credits.cut_through_bytes, engine.gbps[channel])
+            if time:
+                cuts[channel] = time
+        return cuts
+
+    def cut_through(self, number: int, packet: Packet, time: int) -> bool:
+        """Tell whether the packet arrives before its end, and let it."""
+        engine = self.engine
+        early = packet.kind != PFC and 0 < self.cuts.get(number, 0) < time
+        if early:
+            delay = self.cuts[number] + engine.flight(number, packet.kind)
+            rare = delay not in engine.regular_delays
+            engine.at(engine.now + delay, ARRIVE, packet, delay, rare=rare)
+        return early
 
     def room(self, channel: int) -> int:
         config = self.engine.config
@@ -74,7 +104,7 @@ class Credits:
         self.engine.kick(number)
 
     def take_room(self, channel: int, packet: Packet) -> None:
-        key = channel, packet.traffic
+        key = channel, packet.lane
         self.received[key] += blocks(packet.size)
         self.held[key] += blocks(packet.size)
         assert self.held[key] <= self.room(channel)
@@ -87,14 +117,21 @@ class Credits:
         if packet.kind == PFC:
             self.stamp(number, packet)
             return
-        self.sent[number, packet.traffic] += blocks(packet.size)
-        assert self.sent[number, packet.traffic] <= self.limit[number, packet.traffic]
+        self.frees[number] = None
+        if packet.came_on >= 0:
+            self.frees[number] = packet.came_on, packet.came_lane, blocks(packet.size)
+        key = number, packet.lane
+        self.sent[key] += blocks(packet.size)
+        assert self.sent[key] <= self.limit[key]
+        if self.arbiters:
+            self.arbiters[number].charge(packet)
 
-    def free_room(self, packet: Packet) -> None:
-        if packet.kind != PFC and packet.came_on >= 0:
-            key = packet.came_on, packet.traffic
-            self.held[key] -= blocks(packet.size)
-            self.tell(key)
+    def free_room(self, number: int, packet: Packet) -> None:
+        freed = None if packet.kind == PFC else self.frees[number]
+        if freed is not None:
+            channel, lane, some = freed
+            self.held[channel, lane] -= some
+            self.tell((channel, lane))
 
     def next_bytes(self, number: int, lane: int) -> int:
         port = self.engine.ports[number]
@@ -104,6 +141,14 @@ class Credits:
         if flow.next < flow.n:
             return self.engine.size_of(flow, flow.next)
         return self.engine.config.transport.mtu_bytes + self.engine.config.headers.data_bytes
+
+    def next_lane(self, number: int) -> int | None:
+        """Lane that the port serves next."""
+        port = self.engine.ports[number]
+        self.mark_starved(number)
+        if self.arbiters:
+            return self.arbiters[number].next_lane(port)
+        return self.engine.next_class(port)
 
     def mark_starved(self, number: int) -> None:
         port = self.engine.ports[number]

@@ -13,7 +13,8 @@ from gpufabric.sim.packet_infiniband_config import Credits
 from gpufabric.sim.packet_profiles import infiniband
 from tests.sim.packet_cases import US, incast, problem_of, star
 
-SUBNET = infiniband()
+CUTS = infiniband()
+SUBNET = replace(CUTS, credits=Credits())  # stores and forwards
 FORWARD_PS = 190_000
 DATA, FIRST, GAP = 26, 16, 2
 
@@ -85,16 +86,6 @@ def test_no_more_than_2048_blocks_are_ever_on_a_cable() -> None:
     assert result.flows.fct_ps[0] == pytest.approx(trips * 2 * delay_ps, rel=0.03)
 
 
-def test_a_full_lane_does_not_stop_another() -> None:
-    """Host 3 cannot take what comes; a message on the other lane passes by."""
-    links = star(4)
-    links[3] = (3, 4, 1.0, US)
-    problem = problem_of(links, 4, [(0, 3, 400_000), (0, 1, 400_000)])
-    alone = simulate_packets(problem_of(links, 4, [(0, 1, 400_000)]), SUBNET).flows.fct_ps[0]
-    blocked = simulate_packets(problem, SUBNET).flows.fct_ps
-    assert blocked[1] > 3 * alone
-
-
 def test_credits_and_buffers_that_make_no_sense_are_told() -> None:
     problem = incast(2, 1000)
 
@@ -121,3 +112,36 @@ def test_room_of_a_smaller_mtu_is_enough() -> None:
     assert result.credits is not None
     assert result.credits.most_held_blocks.max() <= 9
     assert np.unique(result.credits.room_blocks).tolist() == [9]
+
+
+@pytest.mark.parametrize("n_switches", [1, 2, 5])
+def test_a_switch_that_cuts_through_adds_its_headers_and_its_delay(n_switches: int) -> None:
+    links = [(0, 2, 100.0, US), *[(at, at + 1, 100.0, US) for at in range(2, n_switches + 1)]]
+    links.append((1, n_switches + 1, 100.0, US))
+    problem = problem_of(links, 2, [(0, 1, 1000)])
+    flows = simulate_packets(problem, CUTS).flows
+    each = 80 * 64 + US + FORWARD_PS
+    assert flows.fct_ps.tolist() == [n_switches * each + 80 * wire(1000, first=True) + US]
+    # An ACK of 32 bytes is shorter than the headers that a switch waits for: it is stored.
+    back = n_switches * (80 * 32 + US + FORWARD_PS) + 80 * 32 + US
+    assert flows.acked_ps.tolist() == [flows.fct_ps[0] + back]
+
+
+def test_a_switch_with_a_faster_port_stores_what_comes() -> None:
+    """Cut through would run dry: the rest of the packet comes more slowly than it leaves."""
+    slow_in = problem_of([(0, 2, 100.0, US), (1, 2, 400.0, US)], 2, [(0, 1, 1000)])
+    slow_out = problem_of([(0, 2, 400.0, US), (1, 2, 100.0, US)], 2, [(0, 1, 1000)])
+    n_bytes = wire(1000, first=True)
+    stored = simulate_packets(slow_in, CUTS).flows.fct_ps
+    assert stored.tolist() == [100 * n_bytes + 2 * US + FORWARD_PS]
+    cut = simulate_packets(slow_out, CUTS).flows.fct_ps
+    assert cut.tolist() == [20 * 64 + 80 * n_bytes + 2 * US + FORWARD_PS]
+
+
+def test_a_busy_port_makes_a_packet_wait_as_if_it_were_stored() -> None:
+    """At a full link cut through gains the time of a packet once, and nothing after."""
+    cut = simulate_packets(incast(4, 400_000), CUTS)
+    stored = simulate_packets(incast(4, 400_000), SUBNET)
+    gain = stored.flows.fct_ps.max() - cut.flows.fct_ps.max()
+    assert gain == pytest.approx(80 * (wire(4096, first=True) - 64), rel=0.05)
+    assert cut.ledger.dropped.sum() == 0

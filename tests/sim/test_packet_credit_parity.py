@@ -3,15 +3,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpufabric.sim.packet import PacketProblem, simulate_packets
-from gpufabric.sim.packet_config import Ecn, PacketConfig, TrafficClass, Transport
-from gpufabric.sim.packet_infiniband_config import Credits
+from gpufabric.sim.packet_config import Ecn, PacketConfig, PortOverride, TrafficClass, Transport
+from gpufabric.sim.packet_infiniband_config import Arbitration, Credits
 from gpufabric.sim.packet_profiles import infiniband
 from tests.reference.packet_ends import Engine
 from tests.sim.test_packet_parity import TRACE, UNTIL_PS, assert_equal, problems
+
+
+@st.composite
+def arbitrations(draw: Any, n_lanes: int) -> Arbitration:
+    lane = st.integers(0, n_lanes - 1)
+    weight = st.sampled_from([0, 1, 4, 64, 200])
+    high = draw(st.lists(st.tuples(lane, weight), max_size=3))
+    low = draw(st.lists(st.tuples(lane, weight), max_size=2))
+    low += [(at, draw(st.sampled_from([1, 70]))) for at in range(n_lanes)]
+    return Arbitration(
+        high_lanes=tuple(at for at, _ in high),
+        high_weights=tuple(some for _, some in high),
+        low_lanes=tuple(at for at, _ in low),
+        low_weights=tuple(some for _, some in low),
+        high_limit=draw(st.sampled_from([0, 1, 2, 255])),
+    )
 
 
 @st.composite
@@ -29,8 +46,10 @@ def subnets(draw: Any) -> PacketConfig:
             for one in config.classes
         ),
         data_class=draw(st.integers(0, n_lanes - 1)),
-        ack_class=draw(st.integers(0, n_lanes - 1)),
-        credits=Credits(64 * room, update),
+        ack_class=draw(st.integers(-1, n_lanes - 1)),
+        overrides=draw(st.sampled_from([(), (PortOverride(classes=(0,), queue=n_lanes - 1),)])),
+        arbitration=draw(st.one_of(st.none(), arbitrations(n_lanes))),
+        credits=Credits(64 * room, update, draw(st.sampled_from([0, 64, 500, 4000]))),
         ecn=draw(st.sampled_from([None, Ecn(1e3, 2e4, 0.5)])),
         transport=Transport(
             mtu_bytes=mtu,
@@ -44,10 +63,12 @@ def subnets(draw: Any) -> PacketConfig:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(problems(), subnets())
+@given(problems(), subnets(), st.integers(0, 2))
 def test_kernel_equals_reference_event_for_event(
-    problem: PacketProblem, config: PacketConfig
+    problem: PacketProblem, config: PacketConfig, pick: int
 ) -> None:
+    lanes = np.arange(problem.n_flows, dtype=np.int8) * pick % len(config.classes)
+    problem = replace(problem, traffic_class=lanes)
     engine = Engine(problem, config)
     engine.run(UNTIL_PS)
     assert len(engine.trace) < TRACE

@@ -6,6 +6,7 @@ import numpy as np
 
 from gpufabric.kernels.jit import inner_kernel
 from gpufabric.kernels.packet_ahead import look_ahead
+from gpufabric.kernels.packet_arbiter import next_lane
 from gpufabric.kernels.packet_credit import mark_starved, take_limit
 from gpufabric.kernels.packet_events import (
     ALPHA,
@@ -183,7 +184,7 @@ def start(run: PacketRun, number: int) -> None:
     while port.sending == NONE:
         if run.rules[0].has_credits:
             mark_starved(run, number)
-        traffic = next_class(run, number)
+        traffic = next_lane(run, number) if run.rules[0].has_arbiter else next_class(run, number)
         if traffic == NONE:
             return
         if port.queued >> traffic & 1:

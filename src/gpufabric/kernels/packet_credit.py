@@ -35,7 +35,7 @@ NONE = -1
 def blocks_of(n_bytes: int) -> int:
     """Credits that a packet takes.
 
-    Reference: tests/reference/packet_credit.py, blocks.
+    Reference: tests/reference/packet_arbiter.py, blocks.
     """
     return n_bytes + (1 << BLOCK_BITS) - 1 >> BLOCK_BITS
 
@@ -122,11 +122,11 @@ def spend(run: PacketRun, number: int, index: int) -> None:
     Reference: tests/reference/packet_credit.py, Credits.spend.
     """
     packet, link = run.packets[index], run.links[number]
-    lane, blocks = np.int64(packet.traffic), blocks_of(np.int64(packet.n_bytes))
+    lane, blocks = np.int64(packet.lane), blocks_of(np.int64(packet.n_bytes))
     credit = run.credits[number * (run.rules[0].n_classes + 1) + lane]
     credit.sent = (credit.sent + blocks) % MODULUS
     link.frees = packet.channel
-    link.frees_lane = lane
+    link.frees_lane = packet.came_lane
     link.frees_blocks = blocks
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_arbiter import charge_turn
 from gpufabric.kernels.packet_buffer import admit, may_resume, must_pause, release
 from gpufabric.kernels.packet_credit import (
     blocks_of,
@@ -103,6 +104,8 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
     traffic = queue_of(run, channel, np.int64(packet.traffic))
     packet.hop += 1
     packet.channel = channel
+    packet.came_lane = packet.lane
+    packet.lane = traffic
     out = np.int64(run.routes[packet.hop])
     kind = kind_of(run, channel, traffic)
     if kind != UNCOUNTED:
@@ -172,7 +175,7 @@ def take_credits(run: PacketRun, index: int, channel: int) -> None:
     Reference: tests/reference/packet_credit.py, Credits.take_room.
     """
     packet = run.packets[index]
-    traffic, n_bytes = np.int64(packet.traffic), np.int64(packet.n_bytes)
+    traffic, n_bytes = np.int64(packet.lane), np.int64(packet.n_bytes)
     take_room(run, channel, traffic, n_bytes)
     if run.ports[channel].head == NONE:
         free_room(run, channel, traffic, blocks_of(n_bytes))
@@ -325,9 +328,27 @@ def transmit(run: PacketRun, number: int, index: int) -> None:
             stamp(run, number, index)
         else:
             spend(run, number, index)
+            if run.rules[0].has_arbiter:
+                charge_turn(run, number, blocks_of(np.int64(run.packets[index].n_bytes)))
     serial = run.serial[port.speed + run.packets[index].length]
+    if run.rules[0].has_cut and run.packets[index].kind != PFC:
+        cut_through(run, number, index, np.int64(serial.time_ps))
     time_ps = run.clock[NOW] + serial.time_ps
     post(run, np.int64(serial.lane), time_ps, number << KIND_BITS | SENT)
+
+
+@inner_kernel
+def cut_through(run: PacketRun, number: int, index: int, time_ps: int) -> None:
+    """Let a packet that begins to leave arrive as soon as its first bytes have, if it is longer.
+
+    Reference: tests/reference/packet_credit.py, Credits.cut_through.
+    """
+    link = run.links[number]
+    link.is_cut = 0
+    if 0 < link.cut_ps < time_ps:
+        link.is_cut = 1
+        arrival_ps = run.clock[NOW] + link.cut_ps + run.ports[number].delay_ps
+        post(run, np.int64(link.lane_cut), arrival_ps, index << KIND_BITS | ARRIVE)
 
 
 @inner_kernel
@@ -351,5 +372,6 @@ def leave(run: PacketRun, number: int) -> None:
         channel, traffic = np.int64(link.frees), np.int64(link.frees_lane)
         free_room(run, channel, traffic, np.int64(link.frees_blocks))
         tell_limit(run, channel, traffic)
-    post(run, np.int64(lane), run.clock[NOW] + delay_ps, index << KIND_BITS | ARRIVE)
+    if not run.rules[0].has_cut or packet.kind == PFC or run.links[number].is_cut == 0:
+        post(run, np.int64(lane), run.clock[NOW] + delay_ps, index << KIND_BITS | ARRIVE)
     kick(run, number)

@@ -134,6 +134,7 @@ def answer(run: PacketRun, index: int, number: int, kind: int) -> None:
     packet.kind = kind
     packet.n_bytes = run.serial[size].n_bytes
     packet.traffic = traffic
+    packet.lane = traffic
     packet.is_repeat = 0
     if kind == CNP:
         packet.marked = 0

@@ -141,6 +141,7 @@ def make_packet(run: PacketRun, number: int) -> int:
     packet.length = size
     packet.kind = DATA
     packet.traffic = flow.traffic
+    packet.lane = flow.traffic
     packet.marked = 0
     packet.is_repeat = 1 if flow.next < flow.top else 0
     flow.n_repeats += packet.is_repeat

@@ -49,6 +49,8 @@ PACKET = np.dtype(
         ("traffic", np.int8),  # traffic class
         ("marked", np.int8),  # 1: ECN "congestion experienced", or the echo of it in an ACK
         ("is_repeat", np.int8),  # 1: sent before
+        ("lane", np.int8),  # InfiniBand: virtual lane that it waits for or is on
+        ("came_lane", np.int8),  # InfiniBand: lane that it came on
     ],
     align=True,
 )
@@ -141,6 +143,12 @@ LINK = np.dtype(
         ("frees", np.int32),  # channel that the packet on its way out came on, -1: none
         ("frees_lane", np.int32),  # the virtual lane whose buffer it leaves
         ("frees_blocks", np.int32),  # what it leaves there [block]
+        ("lane_cut", np.int32),  # lane of arrivals of what the far end cuts through, -1: none
+        ("is_cut", np.int32),  # 1: the packet on its way out arrives before it is sent
+        (
+            "cut_ps",
+            np.int64,
+        ),  # that its first bytes take, after which the far end forwards it [ps]
     ],
     align=True,
 )
@@ -267,6 +275,9 @@ RULES = np.dtype(
         ("update_blocks", np.int64),  # a limit is told when it has grown by so many [block]
         ("has_faults", np.int64),  # 1: look at `faulty`
         ("most_stamps", np.int64),  # switches that a packet has room for, 0: none writes
+        ("has_cut", np.int64),  # 1: some switches cut through
+        ("has_arbiter", np.int64),  # 1: lanes take turns by tables of arbitration
+        ("high_limit", np.int64),  # high priority may send so much in a row [block]
         ("lane_timeout", np.int64),
     ],
     align=True,
@@ -314,6 +325,8 @@ class PacketRun(NamedTuple):
     held: Records  # HELD[n_channels * (n_classes + 1)]
     credits: Records  # CREDIT[n_channels * (n_classes + 1)]; none without credits
     links: Records  # LINK[n_channels]; none without credits
+    lane_table: Longs  # int64[2, n_entries, 2]: lane and weight [block], high and low
+    turns: Longs  # int64[n_channels, 6]: see the names in packet_arbiter.py; none without arbiter
     switches: Records  # SWITCH[n_switches]
     flows: Records  # QUEUE_PAIR[n_flows]
     routes: Ints  # int32[n_entries]: channels, row by row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpufabric.sim.packet_control import Control, ControlKind, Dcqcn
-from gpufabric.sim.packet_infiniband_config import Credits
+from gpufabric.sim.packet_infiniband_config import Arbitration, Credits
 from gpufabric.sim.packet_switch_config import (
     ClassKind,
     Ecn,
@@ -121,6 +121,8 @@ class PacketConfig:
     controls
         Congestion control of each flow class (``PacketProblem.control``), in place of `dcqcn` and
         of the window of `transport`, which hold for all flows where there are none.
+    arbitration
+        Turns of InfiniBand's lanes, in place of ``is_strict`` and a packet each.
     forwarding_ns
         From a packet's last bit at a switch to its place in the buffer [ns]: store and forward.
     pause_reaction_ns
@@ -146,6 +148,7 @@ class PacketConfig:
     controls: tuple[Control, ...] = ()
     transport: Transport = Transport()
     credits: Credits | None = None
+    arbitration: Arbitration | None = None
     forwarding_ns: float = 500.0
     pause_reaction_ns: float = 600.0
     tick_ps: int = 1

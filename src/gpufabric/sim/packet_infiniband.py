@@ -9,15 +9,18 @@ from numpy.typing import NDArray
 
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
+from gpufabric.kernels.packet_arbiter import LIMIT_LEFT, N_TURNS, UNLIMITED
 from gpufabric.kernels.packet_credit import MOST_AHEAD
 from gpufabric.kernels.packet_structs import CREDIT, LINK, PacketRun
 from gpufabric.kernels.structs import Records, records
 from gpufabric.sim.packet_checks import CheckedPackets
 from gpufabric.sim.packet_config import PacketConfig
+from gpufabric.sim.packet_faults import SlowLink
 
 __all__ = [
     "BLOCK_BYTES",
     "CreditOutcome",
+    "arbiter_arrays",
     "credit_arrays",
     "credit_buffer_for",
     "credit_outcome",
@@ -72,6 +75,11 @@ def credit_rules(rules: Records, config: PacketConfig) -> None:
     if config.credits is not None:
         rules["has_credits"] = 1
         rules["update_blocks"] = config.credits.update_blocks
+        rules["has_cut"] = config.credits.cut_through_bytes > 0
+    if config.arbitration is not None:
+        limit = config.arbitration.high_limit
+        rules["has_arbiter"] = 1
+        rules["high_limit"] = UNLIMITED if limit == 255 else max(1, 64 * limit)
 
 
 def credit_arrays(checked: CheckedPackets, config: PacketConfig) -> tuple[Records, Records]:
@@ -86,7 +94,8 @@ def credit_arrays(checked: CheckedPackets, config: PacketConfig) -> tuple[Record
         return records(CREDIT, 0), records(LINK, 0)
     wires, n_lanes = checked.wires, len(config.classes)
     links = records(LINK, wires.n_channels)
-    links["frees"] = -1
+    links["frees"] = links["lane_cut"] = -1
+    links["cut_ps"] = _cut_ps(checked, config)
     n_bytes = np.full(wires.n_channels, config.credits.buffer_bytes, np.int64)
     if config.credits.buffer_bytes == 0:
         forwarding_ps = np.append(checked.forwarding_ps, 0)[wires.head]  # -1, a NIC: without
@@ -97,6 +106,39 @@ def credit_arrays(checked: CheckedPackets, config: PacketConfig) -> tuple[Record
     table["room"] = np.repeat(room, n_lanes + 1)
     table["limit"] = table["told"] = np.minimum(table["room"], MOST_AHEAD)
     return table, links
+
+
+def _cut_ps(checked: CheckedPackets, config: PacketConfig) -> Longs:
+    """How long the first bytes of a packet take on each channel whose switch cuts through [ps]."""
+    wires, rules = checked.wires, config.credits
+    assert rules is not None
+    fastest = np.zeros(checked.forwarding_ps.size + 1)
+    inside = wires.tail >= 0
+    np.maximum.at(fastest, wires.tail[inside], wires.gbps[inside])
+    planned = np.zeros(wires.n_channels, np.bool_)
+    for fault in checked.faults:
+        planned[[fault.channel, wires.reverse[fault.channel]]] = True
+        tail = wires.tail[fault.channel]
+        if isinstance(fault, SlowLink) and tail >= 0:
+            fastest[tail] = max(fastest[tail], fault.gbps)
+    cuts = (wires.head >= 0) & (wires.gbps >= fastest[wires.head]) & ~planned
+    cut_ps = (rules.cut_through_bytes * 8000 / wires.gbps).astype(np.int64)
+    return np.where(cuts, cut_ps // config.tick_ps * config.tick_ps, 0)
+
+
+def arbiter_arrays(checked: CheckedPackets, config: PacketConfig) -> tuple[Longs, Longs]:
+    """Return the arrays `lane_table` and `turns` of a run, empty without arbitration."""
+    rules = config.arbitration
+    if rules is None:
+        return np.zeros((2, 0, 2), np.int64), np.zeros((0, N_TURNS), np.int64)
+    tables = ((rules.high_lanes, rules.high_weights), (rules.low_lanes, rules.low_weights))
+    lane_table = np.zeros((2, max(len(lanes) for lanes, _ in tables), 2), np.int64)
+    turns = np.zeros((checked.wires.n_channels, N_TURNS), np.int64)
+    for at, (lanes, weights) in enumerate(tables):
+        lane_table[at, : len(lanes)] = np.column_stack([lanes, weights])
+        turns[:, 2 * at + 1] = lane_table[at, 0, 1]
+    turns[:, LIMIT_LEFT] = UNLIMITED if rules.high_limit == 255 else max(1, 64 * rules.high_limit)
+    return lane_table, turns
 
 
 def _check_room(room: Longs, config: PacketConfig) -> None:

@@ -1,10 +1,10 @@
-"""Settings of InfiniBand links: credits for each virtual lane."""
+"""Settings of InfiniBand links: credits for each virtual lane, and the turns of lanes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Credits"]
+__all__ = ["Arbitration", "Credits"]
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,50 @@ class Credits:
     update_blocks
         A flow control packet is sent when the limit has grown by so many blocks of 64 B [1]. The
         smallest buffer must hold as many besides a full packet, or the sender could wait for ever.
+    cut_through_bytes
+        A switch forwards a packet when so many bytes have come [byte]; 0: when all have. A packet
+        takes its whole room from then on. Where a port of the switch is faster than the one that
+        the packet comes by, and on links that a fault is planned for, all of it comes first.
 
     Notes
     -----
     Source: InfiniBand Architecture Specification 1.2.1, volume 1, section 7.9. It asks for an
     update at least every 65,536 symbol times and leaves it open when it is sent before; that it
-    comes after 64 blocks, and that it names the limit of the moment it leaves, is assumed. Credits
-    lost with a broken packet come back at once here; on a real link with the next update.
+    comes after 64 blocks, that it names the limit of the moment it leaves, and that a switch
+    decides after the first block is assumed. Credits lost with a broken packet come back at once
+    here; on a real link with the next update.
     """
 
     buffer_bytes: int = 0
     update_blocks: int = 64
+    cut_through_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Arbitration:
+    """How virtual lanes of a port take turns: a table of high and one of low priority.
+
+    Parameters
+    ----------
+    high_lanes, low_lanes
+        Lane of each entry; a lane may have several.
+    high_weights, low_weights
+        What each entry may send in its turn, in blocks of 64 B [1], 0 to 255; 0 skips it. The last
+        packet of a turn may go over.
+    high_limit
+        High priority may send so many times 4,096 B before a packet of low priority goes, if one
+        may [1]; 0: one packet; 255: without end.
+
+    Notes
+    -----
+    Source: InfiniBand Architecture Specification 1.2.1, volume 1, section 7.6.9, as OpenSM's
+    ``qos-config.txt`` and the Mellanox OFED manual (QoS, "SL2VL Mapping and VL Arbitration")
+    describe it. The default is the manual's advice for packets of 4 KiB, weights in multiples of 64
+    (a full packet takes 65 blocks), for one lane.
+    """
+
+    high_lanes: tuple[int, ...] = ()
+    high_weights: tuple[int, ...] = ()
+    low_lanes: tuple[int, ...] = (0,)
+    low_weights: tuple[int, ...] = (64,)
+    high_limit: int = 0

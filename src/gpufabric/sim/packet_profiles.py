@@ -21,7 +21,7 @@ from gpufabric.sim.packet_config import (
     Transport,
 )
 from gpufabric.sim.packet_control import Hpcc
-from gpufabric.sim.packet_infiniband_config import Credits
+from gpufabric.sim.packet_infiniband_config import Arbitration, Credits
 
 __all__ = [
     "INFINIBAND_HEADERS",
@@ -76,7 +76,7 @@ def infiniband(n_lanes: int = 1, *, is_routed: bool = False) -> PacketConfig:
     Parameters
     ----------
     n_lanes
-        Virtual lanes, each a traffic class.
+        Virtual lanes, each a traffic class; they take turns, a full packet each.
     is_routed
         Packets carry a GRH, as between subnets.
 
@@ -97,7 +97,8 @@ def infiniband(n_lanes: int = 1, *, is_routed: bool = False) -> PacketConfig:
             cnp_bytes=headers.cnp_bytes + grh,
         ),
         ecn=None,
-        credits=Credits(),
+        credits=Credits(cut_through_bytes=64),
+        arbitration=Arbitration(low_lanes=tuple(range(n_lanes)), low_weights=(64,) * n_lanes),
         forwarding_ns=190.0,
         pause_reaction_ns=0.0,
     )

@@ -58,7 +58,7 @@ from gpufabric.sim.packet_fault_rows import (
     schedule_of,
 )
 from gpufabric.sim.packet_headroom import headroom_for
-from gpufabric.sim.packet_infiniband import credit_arrays, credit_rules
+from gpufabric.sim.packet_infiniband import arbiter_arrays, credit_arrays, credit_rules
 from gpufabric.sim.packet_settings import (
     alpha_log2_for,
     has_settings,
@@ -154,7 +154,8 @@ def serial_ps(wire_bytes: Longs, gbps: float, tick_ps: int) -> Longs:
 def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: int) -> PacketRun:
     """Return a run that has not begun."""
     sizes = sizes_of(checked, config)
-    ports, aside, n_lanes = _ports(checked, config, 1)
+    credit, links = credit_arrays(checked, config)
+    ports, aside, n_lanes = _ports(checked, config, links, 1)
     schedule = schedule_of(checked.faults, checked.wires)
     gbps = np.concatenate(
         [checked.wires.gbps, schedule.rows["gbps"][schedule.rows["what"] == SPEED]]
@@ -164,7 +165,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     schedule.rows["value"][schedule.rows["what"] == SPEED] = speed[ports.size :]
     controls, n_lanes = control_records(config, n_lanes)
     rules, n_lanes = _rules(config, n_lanes)
-    credit, links = credit_arrays(checked, config)
+    lane_table, turns = arbiter_arrays(checked, config)
     rules["has_faults"] = bool(checked.faults)
     flows = _flows(checked, config, sizes)
     control = pacing_records(checked, config, flows, ports, FIRST_ROOM)
@@ -187,6 +188,8 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         credits=credit,
         links=links,
         flows=flows,
+        lane_table=lane_table,
+        turns=turns,
         routes=np.concatenate([checked.paths.channel, checked.back.channel]),
         serial=serial,
         lanes=lanes,
@@ -240,7 +243,7 @@ def _serial(
 
 
 def _ports(
-    checked: CheckedPackets, config: PacketConfig, n_lanes: int
+    checked: CheckedPackets, config: PacketConfig, links: Records, n_lanes: int
 ) -> tuple[Records, Records, int]:
     wires, buffer = checked.wires, config.buffer
     ports = line_records(PORT, wires.n_channels)
@@ -253,13 +256,17 @@ def _ports(
     delay = wires.delay_ps + forwarding_ps
     delay_pfc = wires.delay_ps + round(config.pause_reaction_ns * 1000)
     ports["delay_ps"], aside["delay_pfc_ps"] = delay, delay_pfc
+    cuts = np.flatnonzero(links["cut_ps"])
+    delay_cut = delay[cuts] + links["cut_ps"][cuts]
     values, which, count = np.unique(
-        np.concatenate([delay, delay_pfc]), return_inverse=True, return_counts=True
+        np.concatenate([delay, delay_pfc, delay_cut]), return_inverse=True, return_counts=True
     )
     common = np.sort(np.argsort(-count, kind="stable")[:COMMON_DELAYS])
     lane = np.full(values.size, -1)
     lane[common] = n_lanes + np.arange(common.size)
-    ports["lane"], ports["lane_pfc"] = lane[which.reshape(2, -1)]
+    n_channels = wires.n_channels
+    ports["lane"], ports["lane_pfc"] = lane[which[: 2 * n_channels].reshape(2, -1)]
+    links["lane_cut"][cuts] = lane[which[2 * n_channels :]]
     if config.ecn is not None:
         ports["kmin"] = config.ecn.kmin_bytes * wires.gbps / 100
         aside["kmax"] = config.ecn.kmax_bytes * wires.gbps / 100
