@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,11 @@ from gpufabric.sim.packet_faults import SlowLink
 __all__ = [
     "BLOCK_BYTES",
     "CreditOutcome",
-    "arbiter_arrays",
-    "credit_arrays",
+    "LinkRecords",
     "credit_buffer_for",
     "credit_outcome",
     "credit_rules",
+    "link_records",
 ]
 
 Floats = NDArray[np.float64]
@@ -82,16 +83,27 @@ def credit_rules(rules: Records, config: PacketConfig) -> None:
         rules["high_limit"] = UNLIMITED if limit == 255 else max(1, 64 * limit)
 
 
-def credit_arrays(checked: CheckedPackets, config: PacketConfig) -> tuple[Records, Records]:
-    """Return the arrays `credits` and `links` of a run, empty without credits.
+class LinkRecords(NamedTuple):
+    """What a run needs for InfiniBand links; empty without credits."""
+
+    credits: Records
+    links: Records
+    lane_table: Longs
+    turns: Longs
+
+
+def link_records(checked: CheckedPackets, config: PacketConfig) -> LinkRecords:
+    """Return what InfiniBand links need.
 
     Raises
     ------
     InputError
         If a buffer cannot hold a full packet and what is told late.
     """
+    lane_table, turns = _arbiter_arrays(checked, config)
     if config.credits is None:
-        return records(CREDIT, 0), records(LINK, 0)
+        none = records(LINK, checked.wires.n_channels)
+        return LinkRecords(records(CREDIT, 0), none, lane_table, turns)
     wires, n_lanes = checked.wires, len(config.classes)
     links = records(LINK, wires.n_channels)
     links["frees"] = links["lane_cut"] = -1
@@ -105,7 +117,7 @@ def credit_arrays(checked: CheckedPackets, config: PacketConfig) -> tuple[Record
     table = records(CREDIT, wires.n_channels * (n_lanes + 1))
     table["room"] = np.repeat(room, n_lanes + 1)
     table["limit"] = table["told"] = np.minimum(table["room"], MOST_AHEAD)
-    return table, links
+    return LinkRecords(table, links, lane_table, turns)
 
 
 def _cut_ps(checked: CheckedPackets, config: PacketConfig) -> Longs:
@@ -126,8 +138,8 @@ def _cut_ps(checked: CheckedPackets, config: PacketConfig) -> Longs:
     return np.where(cuts, cut_ps // config.tick_ps * config.tick_ps, 0)
 
 
-def arbiter_arrays(checked: CheckedPackets, config: PacketConfig) -> tuple[Longs, Longs]:
-    """Return the arrays `lane_table` and `turns` of a run, empty without arbitration."""
+def _arbiter_arrays(checked: CheckedPackets, config: PacketConfig) -> tuple[Longs, Longs]:
+    """Tables and the state of each port, empty without arbitration."""
     rules = config.arbitration
     if rules is None:
         return np.zeros((2, 0, 2), np.int64), np.zeros((0, N_TURNS), np.int64)

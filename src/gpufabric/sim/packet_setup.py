@@ -58,7 +58,7 @@ from gpufabric.sim.packet_fault_rows import (
     schedule_of,
 )
 from gpufabric.sim.packet_headroom import headroom_for
-from gpufabric.sim.packet_infiniband import arbiter_arrays, credit_arrays, credit_rules
+from gpufabric.sim.packet_infiniband import credit_rules, link_records
 from gpufabric.sim.packet_settings import (
     alpha_log2_for,
     has_settings,
@@ -154,8 +154,8 @@ def serial_ps(wire_bytes: Longs, gbps: float, tick_ps: int) -> Longs:
 def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: int) -> PacketRun:
     """Return a run that has not begun."""
     sizes = sizes_of(checked, config)
-    credit, links = credit_arrays(checked, config)
-    ports, aside, n_lanes = _ports(checked, config, links, 1)
+    link = link_records(checked, config)
+    ports, aside, n_lanes = _ports(checked, config, link.links, 1)
     schedule = schedule_of(checked.faults, checked.wires)
     gbps = np.concatenate(
         [checked.wires.gbps, schedule.rows["gbps"][schedule.rows["what"] == SPEED]]
@@ -165,31 +165,24 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     schedule.rows["value"][schedule.rows["what"] == SPEED] = speed[ports.size :]
     controls, n_lanes = control_records(config, n_lanes)
     rules, n_lanes = _rules(config, n_lanes)
-    lane_table, turns = arbiter_arrays(checked, config)
     rules["has_faults"] = bool(checked.faults)
     flows = _flows(checked, config, sizes)
     control = pacing_records(checked, config, flows, ports, FIRST_ROOM)
     rules["most_stamps"] = control.stamps.size // FIRST_ROOM
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
     settings = settings_for(checked, config)
-    queues = line_records(QUEUE, n_queues)
-    for name in ("first", "last", "first_flow", "last_flow"):
-        queues[name] = -1
     lanes, due, events = _lanes(*_first_events(checked, schedule), n_lanes)
     packets, clock = _packets()
     return PacketRun(
         packets=packets,
         ports=ports,
         aside=aside,
-        queues=queues,
+        queues=_queues(n_queues),
         inputs=records(INPUT, n_queues),
         held=records(HELD, n_queues),
         switches=_switches(checked, config, ports, settings),
-        credits=credit,
-        links=links,
+        **link._asdict(),
         flows=flows,
-        lane_table=lane_table,
-        turns=turns,
         routes=np.concatenate([checked.paths.channel, checked.back.channel]),
         serial=serial,
         lanes=lanes,
@@ -215,6 +208,13 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         given=np.array(config.draws, np.float64),
         trace=np.zeros((trace_rows, 5), np.int64),
     )
+
+
+def _queues(n_queues: int) -> Records:
+    queues = line_records(QUEUE, n_queues)
+    for name in ("first", "last", "first_flow", "last_flow"):
+        queues[name] = -1
+    return queues
 
 
 def _serial(
