@@ -15,6 +15,7 @@ from typing import Any
 
 from gpufabric.sim.packet_config import ClassKind, Control, ControlKind, PacketConfig
 from gpufabric.sim.packet_faults import SlowLink
+from gpufabric.sim.packet_messages import Operation
 from gpufabric.sim.packet_problem import PacketProblem
 from tests.reference.packet_buffer import Buffer
 from tests.reference.packet_credit import Credits
@@ -83,6 +84,8 @@ class Flow:
     of_class: int
     control: Control
     window: int = 0
+    operation: Operation = Operation.WRITE
+    started_ps: int = -1
     hpcc: Hpcc | None = None
     last_wire: int = 0
     wake_ps: int = 0
@@ -113,11 +116,21 @@ class Flow:
     out_of_order: int = 0
 
 
+def waiting(problem: PacketProblem) -> list[list[int]]:
+    """Flows that each flow waits for."""
+    after = problem.after
+    if after is None:
+        return [[] for _ in range(problem.n_flows)]
+    return [
+        after.flow[after.first[at] : after.first[at + 1]].tolist() for at in range(problem.n_flows)
+    ]
+
+
 class Engine:
     """A run; `trace` has a row for each event."""
 
     def __init__(self, problem: PacketProblem, config: PacketConfig) -> None:
-        self.config = config
+        self.config, self.after = config, problem.after
         wires = problem.wires
         self.gbps = [float(x) for x in wires.gbps]
         self.delay = [int(x) for x in wires.delay_ps]
@@ -167,14 +180,19 @@ class Engine:
         count = Counter(self.gbps)
         count.update({one.gbps: 0 for one in problem.faults if isinstance(one, SlowLink)})
         more = {extra(control)[1] for control in config.flow_controls} - {0}
-        most = min(3, 18 // (3 + len(more) + len(self.regular_sizes)))
+        reads = any(flow.operation is Operation.READ for flow in self.flows)
+        most = min(3, 18 // (3 + len(more) + reads + len(self.regular_sizes)))
         self.regular_speeds = sorted(count, key=lambda gbps: (-count[gbps], gbps))[:most]
         self.faults = Faults(self, problem.faults, mix(config.seed + 1))
         for row, (time, *_) in enumerate(self.faults.schedule):
             self.at(time, FAULT, row)
         starts = [0] * problem.n_flows if problem.start_ps is None else problem.start_ps
+        self.starts = [int(start) for start in starts]
+        rows = waiting(problem)
+        self.left = {number: set(row) for number, row in enumerate(rows)}
         for number in range(problem.n_flows):
-            self.at(int(starts[number]), START, number)
+            if not rows[number]:
+                self.at(self.starts[number], START, number)
 
     def flow(self, problem: PacketProblem, number: int) -> Flow:
         row = number if problem.path is None else int(problem.path[number])
@@ -192,6 +210,8 @@ class Engine:
         control = self.config.flow_controls[of_class]
         flow = Flow(route, back, size, n, line, line, line, traffic, of_class, control)
         flow.window = control.window_bytes
+        if problem.operation is not None:
+            flow.operation = Operation(int(problem.operation[number]))
         if control.kind is ControlKind.HPCC:
             given = round(control.hpcc.base_rtt_us * US)
             trip = given or trip_ps(self, control, route, back)
@@ -202,8 +222,13 @@ class Engine:
     def size_of(self, flow: Flow, number: int) -> int:
         mtu = self.config.transport.mtu_bytes
         payload = min(mtu, flow.size - number * mtu)
-        first = self.config.headers.first_bytes if number == 0 else 0
-        return payload + self.config.headers.data_bytes + first + extra(flow.control)[0]
+        headers = self.config.headers
+        size = payload + headers.data_bytes + extra(flow.control)[0]
+        if flow.operation is Operation.WRITE and number == 0:
+            size += headers.first_bytes
+        if flow.operation is Operation.READ and number in {0, flow.n - 1}:
+            size += headers.response_bytes
+        return size
 
     def common_sizes(self) -> set[int]:
         count: Counter[int] = Counter()
@@ -260,7 +285,7 @@ class Engine:
 
     def happen(self, kind: int, what: Any) -> None:
         acts = {
-            START: self.list_flow,
+            START: self.begin,
             SENT: self.leave,
             ARRIVE: self.arrive,
             ALPHA: self.renew_alpha,
@@ -324,7 +349,7 @@ class Engine:
         if packet.kind == DATA and packet.stamps is not None:
             depth = sum(other.size for other in port.queues[traffic])
             sent = port.sent_wire
-            packet.stamps.append(Stamp(self.now, sent, depth, self.gbps[number]))
+            packet.stamps.append(Stamp(self.now, sent, depth, self.faults.gbps[number]))
         if self.settings.kind(came, traffic).is_counted:
             buffer = self.buffers[self.head[came]]
             buffer.release(came, traffic, packet.size)

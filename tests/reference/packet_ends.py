@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gpufabric.sim.packet_config import ControlKind
+from gpufabric.sim.packet_messages import Operation
 from tests.reference import packet as one
 from tests.reference.packet import US, Flow, Packet
 from tests.reference.packet_hpcc import extra, take
@@ -70,7 +71,8 @@ class Engine(one.Engine):
         elif flow.control.kind is ControlKind.DCQCN:
             flow.next_ps = self.now + self.serial(wire, flow.rate)
             self.count_bytes(flow, size)
-        if config.transport.timeout_us > 0 and not flow.timer:
+        is_read = flow.operation is Operation.READ
+        if config.transport.timeout_us > 0 and not flow.timer and not is_read:
             flow.timer = True
             flow.progress_ps = self.now
             self.at(self.now + round(config.transport.timeout_us * US), one.TIMEOUT, number)
@@ -85,6 +87,8 @@ class Engine(one.Engine):
             flow.retries = 0
             if expected == flow.n and flow.place != "failed":
                 flow.acked_ps = self.now
+                if self.after is not None and self.after.until_acked:
+                    self.release(number)
         self.list_flow(number)
 
     def reject(self, number: int, expected: int) -> None:
@@ -96,6 +100,9 @@ class Engine(one.Engine):
     def time_out(self, number: int) -> None:
         flow, transport = self.flows[number], self.config.transport
         period = round(transport.timeout_us * US)
+        if flow.operation is Operation.READ:
+            self.time_out_read(number, period)
+            return
         flow.timer = False
         if flow.acked == flow.top or flow.place == "failed":
             return
@@ -110,6 +117,50 @@ class Engine(one.Engine):
         flow.timer = True
         self.at(self.now + period, one.TIMEOUT, number)
         self.list_flow(number)
+
+    def time_out_read(self, number: int, period: int) -> None:
+        flow = self.flows[number]
+        if flow.expected == flow.n:
+            return
+        if flow.progress_ps + period > self.now:
+            self.at(self.now + period, one.TIMEOUT, number)
+            return
+        flow.timeouts += 1
+        flow.retries += 1
+        if flow.retries > self.config.transport.retry_count:
+            flow.place = "failed"
+        else:
+            flow.progress_ps, flow.nak_sent = self.now, False
+            self.ask(number)
+
+    def begin(self, number: int) -> None:
+        flow = self.flows[number]
+        flow.started_ps = self.now
+        if flow.operation is Operation.READ:
+            flow.progress_ps = self.now
+            self.ask(number)
+        else:
+            self.list_flow(number)
+
+    def ask(self, number: int) -> None:
+        """Ask for the data of a READ from the first packet that is missing."""
+        nothing = Packet(one.DATA, number, 0, 0, 0, 0, [])
+        self.answer(nothing, one.NAK, marked=False)
+        period = round(self.config.transport.timeout_us * US)
+        if period:
+            self.at(self.now + period, one.TIMEOUT, number)
+
+    def release(self, number: int) -> None:
+        """Start the flows that wait for this one and for no other."""
+        after = self.after
+        assert after is not None
+        for child, left in self.left.items():
+            if number in left:
+                left.remove(number)
+                if not left:
+                    delay = 0 if after.delay_ps is None else int(after.delay_ps[child])
+                    time = max(self.now + delay, self.starts[child])
+                    self.at(time, one.START, child, rare=True)
 
     def wake(self, number: int) -> None:
         flow = self.flows[number]
@@ -138,7 +189,8 @@ class Engine(one.Engine):
 
     def receive_data(self, packet: Packet) -> None:
         flow, transport = self.flows[packet.flow], self.config.transport
-        echo = packet.marked and transport.cnp_in_ack
+        is_read = flow.operation is Operation.READ
+        echo = packet.marked and transport.cnp_in_ack and not is_read
         if packet.marked and not echo:
             gap = 0
             if flow.control.kind is ControlKind.DCQCN:
@@ -150,8 +202,9 @@ class Engine(one.Engine):
         if packet.number == flow.expected:
             flow.expected += 1
             flow.nak_sent = False
-            if flow.expected == flow.n:
-                flow.delivered_ps = self.now
+            self.take_in_order(packet.flow)
+            if is_read:
+                return
             if flow.expected == flow.n or echo or flow.expected % transport.ack_every == 0:
                 self.answer(packet, one.ACK, marked=echo)
         elif packet.number > flow.expected:
@@ -159,14 +212,28 @@ class Engine(one.Engine):
             if not flow.nak_sent:
                 flow.nak_sent = True
                 self.answer(packet, one.NAK, marked=echo)
-        elif transport.acks_duplicates:
+        elif transport.acks_duplicates and not is_read:
             self.answer(packet, one.ACK, marked=echo)
+
+    def take_in_order(self, number: int) -> None:
+        flow = self.flows[number]
+        is_read, is_last = flow.operation is Operation.READ, flow.expected == flow.n
+        if is_last:
+            flow.delivered_ps = self.now
+        if is_read:
+            flow.progress_ps, flow.retries = self.now, 0
+            if is_last:
+                flow.acked, flow.acked_ps = flow.n, self.now
+        if is_last and self.after is not None and (is_read or not self.after.until_acked):
+            self.release(number)
 
     def answer(self, data: Packet, kind: int, *, marked: bool) -> None:
         flow, headers, number = self.flows[data.flow], self.config.headers, data.flow
         size = headers.cnp_bytes
         if kind != one.CNP:
             size = headers.ack_bytes + extra(flow.control)[1]
+            if flow.operation is Operation.READ:
+                size = headers.request_bytes
         traffic = self.config.cnp_class if kind == one.CNP else self.config.ack_class
         traffic = flow.traffic if traffic < 0 else traffic
         wire = size + headers.gap_bytes

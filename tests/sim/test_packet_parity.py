@@ -21,6 +21,7 @@ from gpufabric.sim.packet_config import (
     Transport,
 )
 from gpufabric.sim.packet_control import Hpcc
+from gpufabric.sim.packet_messages import After
 from tests.reference.packet_ends import Engine
 from tests.sim.packet_cases import Link, problem_of
 
@@ -120,6 +121,19 @@ def hpccs(draw: Any) -> Hpcc:
 
 
 @st.composite
+def graphs(draw: Any, n_flows: int) -> After | None:
+    """Which flows wait for flows before them, if any do."""
+    if draw(st.booleans()):
+        return None
+    rows = [
+        sorted(draw(st.sets(st.integers(0, max(0, flow - 1)), max_size=2))) if flow else []
+        for flow in range(n_flows)
+    ]
+    delay_ps = np.array([draw(st.sampled_from([0, 0, 777_000])) for _ in rows])
+    return After.from_lists(rows, delay_ps, until_acked=draw(st.booleans()))
+
+
+@st.composite
 def controls(draw: Any, dcqcn: Dcqcn) -> tuple[Control, ...]:
     """Two of each kind at most, so that timers without lanes of their own come up too."""
     kinds = st.sampled_from([ControlKind.NONE, ControlKind.DCQCN, ControlKind.HPCC])
@@ -198,6 +212,7 @@ def assert_equal(engine: Engine, result: PacketResult) -> None:
     for name, theirs in (
         ("delivered_ps", "delivered_ps"),
         ("acked_ps", "acked_ps"),
+        ("started_ps", "started_ps"),
         ("acked_packets", "acked"),
         ("repeats", "repeats"),
         ("timeouts", "timeouts"),
@@ -269,7 +284,12 @@ def test_kernel_equals_reference_with_a_control_for_each_flow_class(
     transport = replace(config.transport, window_bytes=0, window_follows_rate=False)
     config = replace(config, dcqcn=None, controls=given, transport=transport)
     classes = [more.draw(st.integers(0, 2)) for _ in range(problem.n_flows)]
-    problem = replace(problem, control=np.array(classes))
+    problem = replace(problem, control=np.array(classes), after=more.draw(graphs(problem.n_flows)))
+    needs_acks = [one.kind is ControlKind.HPCC or one.window_bytes > 0 for one in given]
+    operation = [
+        more.draw(st.integers(0, 1 if needs_acks[of_class] else 2)) for of_class in classes
+    ]
+    problem = replace(problem, operation=np.array(operation))
     compare(problem, with_pool(problem, config, 50_000))
 
 

@@ -51,8 +51,9 @@ from gpufabric.kernels.packet_port import (
     transmit,
 )
 from gpufabric.kernels.packet_rate import check_rate, raise_by_timer, renew_alpha
+from gpufabric.kernels.packet_read import begin, look_at_progress
 from gpufabric.kernels.packet_receiver import receive
-from gpufabric.kernels.packet_sender import list_flow, next_of_flows, time_out, wake
+from gpufabric.kernels.packet_sender import next_of_flows, wake
 from gpufabric.kernels.packet_structs import PacketRun
 
 __all__ = ["NEEDS_ROOM", "RAN", "run_packets"]
@@ -111,9 +112,9 @@ def happen(run: PacketRun, kind: int, number: int) -> None:
     elif kind == INCREASE:
         raise_by_timer(run, number)
     elif kind == TIMEOUT:
-        time_out(run, number)
+        look_at_progress(run, number)
     elif kind == START:
-        list_flow(run, number)
+        begin(run, number)
     else:
         happen_seldom(run, kind, number)
 

@@ -135,7 +135,7 @@ def push_later(run: PacketRun, time_ps: int, code: int) -> None:
     later[at].order = run.clock[ORDER]
     later[at].code = code
     set_due_later(run)
-    if run.clock[N_LATER] + SPARE > later.size:
+    if run.clock[N_LATER] + SPARE + run.rules[0].fan_out > later.size:
         run.clock[FULL] |= FULL_HEAP
 
 

@@ -63,6 +63,7 @@ def change(run: PacketRun, row: int) -> None:
         faulty.loss = fault.value
     elif what == SPEED:
         run.ports[channel].speed = fault.value
+        run.aside[channel].gbps = fault.gbps
     elif what == LIMIT:
         faulty.limit = fault.value
     elif what == SLOW:

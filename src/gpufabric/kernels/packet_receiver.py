@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_after import release
 from gpufabric.kernels.packet_control_structs import HPCC
 from gpufabric.kernels.packet_events import NOW, give_back, take_packet
 from gpufabric.kernels.packet_hpcc import take_telemetry
@@ -64,7 +65,7 @@ def receive_data(run: PacketRun, index: int) -> None:
     """
     packet, rules = run.packets[index], run.rules[0]
     flow = run.flows[packet.flow]
-    is_echo = packet.marked and rules.cnp_in_ack
+    is_echo = packet.marked and rules.cnp_in_ack and flow.is_read == 0
     if packet.marked and not is_echo:
         answer_mark(run, int(packet.flow))
     kind = SILENT
@@ -75,7 +76,7 @@ def receive_data(run: PacketRun, index: int) -> None:
         if flow.is_nak_sent == 0:
             flow.is_nak_sent = 1
             kind = NAK
-    elif rules.acks_duplicates:
+    elif rules.acks_duplicates and flow.is_read == 0:
         kind = ACK
     if kind == SILENT:
         give_back(run, index)
@@ -110,6 +111,16 @@ def take_in_order(run: PacketRun, number: int, must_answer: bool) -> int:  # noq
     is_last = flow.expected == flow.n_packets
     if is_last:
         flow.delivered_ps = run.clock[NOW]
+    if flow.is_read:
+        flow.progress_ps = run.clock[NOW]
+        flow.n_retries = 0
+        if is_last:
+            flow.acked = flow.n_packets
+            flow.acked_ps = run.clock[NOW]
+    if is_last and run.after.size > 0 and (flow.is_read or run.rules[0].until_acked == 0):
+        release(run, number)
+    if flow.is_read:
+        return SILENT
     if is_last or must_answer or flow.expected % run.rules[0].ack_every == 0:
         return ACK
     return SILENT

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.packet_after import release
 from gpufabric.kernels.packet_control_structs import DCQCN
 from gpufabric.kernels.packet_events import (
     KIND_BITS,
@@ -156,7 +157,7 @@ def make_packet(run: PacketRun, number: int) -> int:
         count_bytes(run, flow, np.int64(serial.n_bytes))
     elif kind > DCQCN:
         pace(run, number, index, np.int64(serial.wire_bytes))
-    if rules.timeout_ps > 0 and flow.has_timer == 0:
+    if rules.timeout_ps > 0 and flow.has_timer == 0 and flow.is_read == 0:
         flow.has_timer = 1
         flow.progress_ps = now
         push(run, rules.lane_timeout, now + rules.timeout_ps, number << KIND_BITS | TIMEOUT)
@@ -177,6 +178,8 @@ def acknowledge(run: PacketRun, number: int, expected: int) -> None:
         flow.n_retries = 0
         if flow.acked == flow.n_packets and flow.state != FAILED:
             flow.acked_ps = run.clock[NOW]
+            if run.after.size > 0 and run.rules[0].until_acked:
+                release(run, number)
     list_flow(run, number)
 
 

@@ -179,6 +179,7 @@ QUEUE_PAIR = np.dtype(
         ("size_last", np.int32),
         ("size_ack", np.int32),  # size class of its ACKs
         ("control", np.int32),  # entry of `controls`
+        ("is_read", np.int32),  # 1: the receiver asks for the data and sends no ACKs
         ("window", np.int32),  # most bytes under way, 0: no limit [byte]
         ("is_nak_sent", np.int32),  # receiver: 1 since a NAK until the missing packet comes
         ("has_timer", np.int32),  # 1: a retry time-out is pending
@@ -274,6 +275,8 @@ RULES = np.dtype(
         ("has_credits", np.int64),  # 1: InfiniBand; classes are virtual lanes
         ("update_blocks", np.int64),  # a limit is told when it has grown by so many [block]
         ("has_faults", np.int64),  # 1: look at `faulty`
+        ("until_acked", np.int64),  # 1: an ACK, 0: the last byte lets others start
+        ("fan_out", np.int64),  # most flows that wait for one
         ("most_stamps", np.int64),  # switches that a packet has room for, 0: none writes
         ("has_cut", np.int64),  # 1: some switches cut through
         ("has_arbiter", np.int64),  # 1: lanes take turns by tables of arbitration
@@ -342,6 +345,9 @@ class PacketRun(NamedTuple):
     pacing: Records  # PACING[n_flows], or one row where no control needs it
     notes: Records  # NOTE[room of packets], or one row where no control needs it
     stamps: Records  # STAMP[room of packets * most_stamps]
+    after: Records  # AFTER[n_flows], or no row: none waits for others
+    released: Ints  # int32[n_entries]: flows that wait for a flow, row by row
+    released_first: Longs  # int64[n_flows + 1], or none
     past: Records  # STAMP[n_flows * most_stamps]: the last ones that came back
     counts: Records  # PACKET_COUNT[5]: by kind of packet
     clock: Longs  # int64[…]: see the names in packet_events.py

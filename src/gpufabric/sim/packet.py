@@ -30,14 +30,17 @@ from gpufabric.sim.packet_config import PacketConfig
 from gpufabric.sim.packet_faults import PauseStorm
 from gpufabric.sim.packet_infiniband import CreditOutcome, credit_outcome
 from gpufabric.sim.packet_ledger import KINDS, Ledger, ledger_of
+from gpufabric.sim.packet_messages import After, Operation
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.packet_setup import new_packet_run, with_more_room
 
 __all__ = [
     "KINDS",
+    "After",
     "CreditOutcome",
     "FlowOutcome",
     "Ledger",
+    "Operation",
     "PacketConfig",
     "PacketProblem",
     "PacketResult",
@@ -58,6 +61,8 @@ class FlowOutcome:
     ----------
     delivered_ps
         int64[n_flows]: last byte at the receiver [ps]; -1 if it has not come.
+    started_ps
+        int64[n_flows]: its start [ps]; -1 if it still waits for others.
     acked_ps
         int64[n_flows]: its ACK at the sender [ps]; -1 if it has not come.
     fct_ps
@@ -75,6 +80,7 @@ class FlowOutcome:
 
     delivered_ps: Longs
     acked_ps: Longs
+    started_ps: Longs
     fct_ps: Longs
     has_failed: NDArray[np.bool_]
     acked_packets: Longs
@@ -229,11 +235,13 @@ def simulate_packets(
 
 def _flows(run: PacketRun, start_ps: Longs) -> FlowOutcome:
     flows = run.flows
+    started_ps = run.after["started_ps"].copy() if run.after.size else start_ps
     delivered_ps = flows["delivered_ps"].copy()
     return FlowOutcome(
         delivered_ps=delivered_ps,
         acked_ps=flows["acked_ps"].copy(),
-        fct_ps=np.where(delivered_ps >= 0, delivered_ps - start_ps, -1),
+        started_ps=started_ps,
+        fct_ps=np.where(delivered_ps >= 0, delivered_ps - started_ps, -1),
         has_failed=flows["state"] == FAILED,
         acked_packets=flows["acked"].astype(np.int64),
         repeats=flows["n_repeats"].astype(np.int64),

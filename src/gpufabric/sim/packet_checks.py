@@ -12,10 +12,11 @@ from gpufabric.core.text import _
 from gpufabric.sim.array_checks import ArrayChecks
 from gpufabric.sim.flow_problem import Paths
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
-from gpufabric.sim.packet_control_checks import check_controls
+from gpufabric.sim.packet_control_checks import check_controls, check_reads
 from gpufabric.sim.packet_fault_rows import check_faults
 from gpufabric.sim.packet_faults import PacketFault
 from gpufabric.sim.packet_infiniband_checks import check_credits
+from gpufabric.sim.packet_messages import After, Operation, check_after
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.packet_switch_checks import check_ecn, check_switches
 
@@ -44,6 +45,8 @@ class CheckedPackets:
     traffic_class: Ints  # int32[n_flows]
     faults: tuple[PacketFault, ...]
     control: Ints  # int32[n_flows]
+    operation: Ints  # int32[n_flows]
+    after: After | None
 
     @property
     def n_flows(self) -> int:
@@ -72,6 +75,7 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
     path = np.arange(n_flows, dtype=np.int32) if problem.path is None else problem.path
     start_ps = np.zeros(n_flows, np.int64) if problem.start_ps is None else problem.start_ps
     control = np.zeros(n_flows, np.int32) if problem.control is None else problem.control
+    operation = np.zeros(n_flows, np.int32) if problem.operation is None else problem.operation
     checked = CheckedPackets(
         wires,
         paths,
@@ -83,10 +87,13 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
         _traffic_class(checks, problem, config),
         problem.faults,
         checks.ints("control", control, n_flows, 0, len(config.flow_controls)),
+        checks.ints("operation", operation, n_flows, 0, len(Operation)),
+        check_after(checks, problem.after, n_flows),
     )
     if not checks.faults:
         _check_ends(checks, wires, paths, back)
         _check_length(checks, checked, config)
+        check_reads(checks, checked.operation, checked.control, config)
         check_faults(checks, problem.faults, wires, config)
     checks.raise_all()
     return checked

@@ -39,6 +39,10 @@ class Headers:
         Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4 [byte].
     first_bytes
         RETH in the first packet of an RDMA WRITE [byte].
+    response_bytes
+        AETH in the first and last packet of the data of an RDMA READ [byte].
+    request_bytes
+        Whole frame of its request, with RETH 16 [byte].
     ack_bytes, cnp_bytes, pfc_bytes
         Whole frames: with AETH 4; with 16 reserved bytes; smallest Ethernet frame [byte].
     gap_bytes
@@ -52,6 +56,8 @@ class Headers:
 
     data_bytes: int = 62
     first_bytes: int = 16
+    response_bytes: int = 4
+    request_bytes: int = 78
     ack_bytes: int = 66
     cnp_bytes: int = 78
     pfc_bytes: int = 64

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpufabric.core.text import _
 from gpufabric.sim.array_checks import ArrayChecks
 from gpufabric.sim.packet_config import PacketConfig
 from gpufabric.sim.packet_control import Control, ControlKind, Dcqcn, Hpcc
+from gpufabric.sim.packet_messages import Operation
 
-__all__ = ["check_controls"]
+__all__ = ["check_controls", "check_reads"]
 
 MOST_CONTROLS = 64
 MOST_BYTES = 2**31 - 1  # windows are int32
@@ -55,6 +59,26 @@ def check_controls(checks: ArrayChecks, config: PacketConfig) -> None:
         _check_ranges(checks, "dcqcn", config.dcqcn, DCQCN_RANGES)
     for at, control in enumerate(config.controls):
         _check_control(checks, f"controls[{at}]", control)
+
+
+def check_reads(
+    checks: ArrayChecks,
+    operation: NDArray[np.int32],
+    control: NDArray[np.int32],
+    config: PacketConfig,
+) -> None:
+    """Note READs whose control needs ACKs, which they have none of."""
+    needs_acks = [
+        one.window_bytes > 0 or one.kind not in {ControlKind.NONE, ControlKind.DCQCN}
+        for one in config.flow_controls
+    ]
+    wrong = (operation == Operation.READ) & np.array(needs_acks)[control]
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        what = _("a READ has no ACKs, which its control {control} needs.").format(
+            control=int(control[at])
+        )
+        checks.fault(f"operation[{at}]", what, _("a control without a window, or DCQCN"))
 
 
 def _told_twice(checks: ArrayChecks, where: str) -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpufabric.kernels.packet_after import AFTER
 from gpufabric.kernels.packet_control_structs import (
     CONTROL,
     DCQCN,
@@ -21,7 +22,14 @@ from gpufabric.kernels.structs import Records, records
 from gpufabric.sim.packet_checks import CheckedPackets
 from gpufabric.sim.packet_config import Control, ControlKind, PacketConfig
 
-__all__ = ["ControlRecords", "control_records", "header_bytes", "more_notes", "pacing_records"]
+__all__ = [
+    "ControlRecords",
+    "control_records",
+    "header_bytes",
+    "host_rules",
+    "more_notes",
+    "pacing_records",
+]
 
 Longs = NDArray[np.int64]
 
@@ -36,6 +44,30 @@ class ControlRecords(NamedTuple):
     notes: Records
     stamps: Records
     past: Records
+    after: Records
+    released_first: Longs
+    released: NDArray[np.int32]
+
+
+def _after_arrays(checked: CheckedPackets) -> tuple[Records, Longs, NDArray[np.int32]]:
+    """Return AFTER[n_flows] and, row by row, which flows wait for each; empty if none waits."""
+    after = checked.after
+    if after is None:
+        return records(AFTER, 0), np.zeros(0, np.int64), np.zeros(0, np.int32)
+    rows = records(AFTER, checked.n_flows)
+    rows["n_left"] = np.diff(after.first)
+    rows["delay_ps"] = after.delay_ps
+    rows["start_ps"] = checked.start_ps
+    rows["started_ps"] = -1
+    return rows, *after.released()
+
+
+def host_rules(rules: Records, checked: CheckedPackets, control: ControlRecords, room: int) -> None:
+    """Set the rules that follow from what `control` holds for `room` packets."""
+    rules["most_stamps"] = control.stamps.size // room
+    if checked.after is not None:
+        rules["until_acked"] = checked.after.until_acked
+        rules["fan_out"] = np.diff(control.released_first).max(initial=0)
 
 
 def header_bytes(config: PacketConfig) -> tuple[Longs, Longs]:
@@ -102,8 +134,9 @@ def pacing_records(
     if (kinds == HPCC).any():
         n_stamps = max(1, int(np.diff(checked.paths.first).max(initial=1)) - 1)
     if (kinds <= DCQCN).all():
+        none = records(STAMP, 0)
         return ControlRecords(
-            records(PACING, 1), records(NOTE, 1), records(STAMP, 0), records(STAMP, 0)
+            records(PACING, 1), records(NOTE, 1), none, none, *_after_arrays(checked)
         )
     pacing = records(PACING, checked.n_flows)
     pacing["base_rtt_ps"] = _base_rtt_ps(checked, config, ports)
@@ -124,6 +157,7 @@ def pacing_records(
         notes,
         records(STAMP, room * n_stamps),
         records(STAMP, checked.n_flows * n_stamps),
+        *_after_arrays(checked),
     )
 
 

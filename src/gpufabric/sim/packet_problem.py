@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from gpufabric.sim.flow_problem import Paths
 from gpufabric.sim.packet_faults import PacketFault
+from gpufabric.sim.packet_messages import After, Operation
 
-__all__ = ["PacketProblem", "Wires"]
+__all__ = ["After", "Operation", "PacketProblem", "Wires"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -49,7 +50,7 @@ class Wires:
 
 @dataclass(frozen=True)
 class PacketProblem:
-    """RDMA WRITE messages over a fabric, each a queue pair of its own.
+    """RDMA messages over a fabric, each a queue pair of its own.
 
     Parameters
     ----------
@@ -77,6 +78,10 @@ class PacketProblem:
         What goes wrong, and when.
     control
         int32[n_flows]: flow class of each: entry of ``PacketConfig.controls``; 0 where None.
+    operation
+        int32[n_flows]: an ``Operation`` each; ``WRITE`` where None.
+    after
+        Flows that others wait for; none where None.
     """
 
     wires: Wires
@@ -90,6 +95,8 @@ class PacketProblem:
     traffic_class: NDArray[np.int8] | None = None
     faults: tuple[PacketFault, ...] = ()
     control: Ints | None = None
+    operation: Ints | None = None
+    after: After | None = None
 
     @property
     def n_flows(self) -> int:

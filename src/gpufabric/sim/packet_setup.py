@@ -48,6 +48,7 @@ from gpufabric.sim.packet_config import ClassKind, PacketConfig
 from gpufabric.sim.packet_control_setup import (
     control_records,
     header_bytes,
+    host_rules,
     more_notes,
     pacing_records,
 )
@@ -59,6 +60,7 @@ from gpufabric.sim.packet_fault_rows import (
 )
 from gpufabric.sim.packet_headroom import headroom_for
 from gpufabric.sim.packet_infiniband import credit_rules, link_records
+from gpufabric.sim.packet_messages import Operation
 from gpufabric.sim.packet_settings import (
     alpha_log2_for,
     has_settings,
@@ -98,7 +100,7 @@ class Sizes:
     n_packets: Longs  # int64[n_flows]
     of_flow: Ints  # int32[3, n_flows]
     is_common: NDArray[np.bool_]  # bool[n_sizes]
-    ack: Ints  # int32[n_controls]: size class of each flow class's ACKs
+    ack: Ints  # int32[n_flows]: size class of ACKs, or of the requests of a READ
 
 
 def sizes_of(checked: CheckedPackets, config: PacketConfig) -> Sizes:
@@ -112,7 +114,9 @@ def sizes_of(checked: CheckedPackets, config: PacketConfig) -> Sizes:
     left = checked.size_bytes - (n_packets - 1) * mtu
     bare = np.stack([np.minimum(checked.size_bytes, mtu), np.full_like(left, mtu), left])
     bare += headers.data_bytes + data_extra[checked.control]
-    bare[0] += headers.first_bytes
+    is_read = checked.operation == Operation.READ
+    bare[0] += np.where(checked.operation == Operation.WRITE, headers.first_bytes, 0)
+    bare[::2] += np.where(is_read, headers.response_bytes, 0)
     count = np.stack([np.ones_like(left), np.maximum(n_packets - 2, 0), n_packets > 1])
     values, kind = np.unique(bare, return_inverse=True)
     weight = np.bincount(kind.ravel(), count.ravel(), minlength=values.size)
@@ -120,7 +124,10 @@ def sizes_of(checked: CheckedPackets, config: PacketConfig) -> Sizes:
     extras, ack = np.unique(np.append(0, ack_extra), return_inverse=True)
     control = [headers.pfc_bytes, headers.ack_bytes, headers.cnp_bytes]
     control += [headers.ack_bytes + int(extra) for extra in extras[1:]]
-    ack = np.where(ack == 0, SIZE_ACK, ack + SIZE_CNP)[1:]
+    ack = np.where(ack == 0, SIZE_ACK, ack + SIZE_CNP)[1:][checked.control]
+    if is_read.any():
+        ack[is_read] = len(control)
+        control.append(headers.request_bytes)
     is_common = np.zeros(len(control) + values.size, np.bool_)
     is_common[: len(control)] = True
     is_common[len(control) + common] = True
@@ -168,7 +175,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     rules["has_faults"] = bool(checked.faults)
     flows = _flows(checked, config, sizes)
     control = pacing_records(checked, config, flows, ports, FIRST_ROOM)
-    rules["most_stamps"] = control.stamps.size // FIRST_ROOM
+    host_rules(rules, checked, control, FIRST_ROOM)
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
     settings = settings_for(checked, config)
     lanes, due, events = _lanes(*_first_events(checked, schedule), n_lanes)
@@ -188,14 +195,11 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         lanes=lanes,
         due=due,
         events=events,
-        later=records(LATER, FIRST_ROOM),
+        later=records(LATER, FIRST_ROOM + 2 * int(rules["fan_out"][0])),
         rules=rules,
         settings=settings,
         controls=controls,
-        pacing=control.pacing,
-        notes=control.notes,
-        stamps=control.stamps,
-        past=control.past,
+        **control._asdict(),
         counts=records(PACKET_COUNT, 5),
         clock=clock,
         random=np.array(
@@ -310,13 +314,11 @@ def _rules(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
 def _first_events(checked: CheckedPackets, schedule: Schedule) -> tuple[Longs, Longs]:
     """Times and codes of what is known from the beginning: faults and starts, in order."""
     n_changes = schedule.time_ps.size
-    times = np.concatenate([schedule.time_ps, checked.start_ps])
-    codes = np.concatenate(
-        [
-            np.arange(n_changes) << KIND_BITS | FAULT,
-            np.arange(checked.n_flows) << KIND_BITS | START,
-        ]
-    )
+    free = np.arange(checked.n_flows)
+    if checked.after is not None:
+        free = free[np.diff(checked.after.first) == 0]
+    times = np.concatenate([schedule.time_ps, checked.start_ps[free]])
+    codes = np.concatenate([np.arange(n_changes) << KIND_BITS | FAULT, free << KIND_BITS | START])
     order = np.argsort(times, kind="stable")
     return times[order], codes[order]
 
@@ -390,7 +392,8 @@ def _flows(checked: CheckedPackets, config: PacketConfig, sizes: Sizes) -> Recor
     flows["traffic"] = checked.traffic_class
     flows["size_first"], flows["size_middle"], flows["size_last"] = sizes.of_flow
     flows["control"] = checked.control
-    flows["size_ack"] = sizes.ack[checked.control]
+    flows["is_read"] = checked.operation == Operation.READ
+    flows["size_ack"] = sizes.ack
     flows["window"] = np.array([one.window_bytes for one in config.flow_controls])[checked.control]
     flows["delivered_ps"] = flows["acked_ps"] = -1
     flows["last_cnp_ps"] = -NEVER // 2
@@ -412,7 +415,7 @@ def with_more_room(run: PacketRun) -> PacketRun:
         packets["kind"][old:] = -1
         clock[FREE] = old
         clock[N_FREE] += old
-    if clock[N_LATER] + 2 * SPARE > later.size:
+    if clock[N_LATER] + 2 * (SPARE + int(run.rules["fan_out"][0])) > later.size:
         later = np.concatenate([later, records(LATER, later.size)]).view(np.recarray)
     lanes, events = _wider_lanes(run)
     notes, stamps = more_notes(run, packets.size)

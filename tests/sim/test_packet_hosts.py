@@ -1,0 +1,157 @@
+"""Kinds of messages, messages that wait for others, and congestion control by flow class."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpufabric.core.errors import InputError
+from gpufabric.sim.packet import After, Operation, PacketProblem, simulate_packets
+from gpufabric.sim.packet_config import (
+    ClassKind,
+    Control,
+    ControlKind,
+    Dcqcn,
+    Ecn,
+    PacketConfig,
+    SwitchBuffer,
+    TrafficClass,
+    Transport,
+)
+from gpufabric.sim.packet_control import Hpcc
+from tests.sim.packet_cases import US, incast, problem_of, star
+
+DATA, RETH, AETH, ACK, REQUEST, GAP = 62, 16, 4, 66, 78, 20  # bytes
+FORWARD_PS = 500_000
+BARE = PacketConfig(ecn=None)
+FLAT_PS = 2 * US + FORWARD_PS
+
+
+def hop_ps(frame_bytes: int) -> int:
+    """Two hops at 100 Gb/s, cables and switch."""
+    return 2 * 80 * (frame_bytes + GAP) + FLAT_PS
+
+
+def with_operation(problem: PacketProblem, *operations: Operation) -> PacketProblem:
+    return replace(problem, operation=np.array(operations))
+
+
+def test_a_send_has_no_address_in_its_first_packet() -> None:
+    problem = problem_of(star(2), 2, [(0, 1, 1000)])
+    write, send = (
+        simulate_packets(with_operation(problem, one), BARE).flows.fct_ps[0]
+        for one in (Operation.WRITE, Operation.SEND)
+    )
+    assert send == hop_ps(1000 + DATA)
+    assert write == hop_ps(1000 + DATA + RETH)
+
+
+def test_a_read_takes_the_request_and_the_data_and_has_no_acks() -> None:
+    problem = with_operation(problem_of(star(2), 2, [(0, 1, 1000)]), Operation.READ)
+    result = simulate_packets(problem, BARE)
+    assert result.flows.fct_ps.tolist() == [hop_ps(REQUEST) + hop_ps(1000 + DATA + AETH)]
+    assert result.flows.acked_ps.tolist() == result.flows.delivered_ps.tolist()
+    assert result.ledger.sent.tolist() == [1, 0, 1, 0, 0]
+
+
+def test_a_read_asks_again_for_what_was_lost() -> None:
+    config = replace(
+        BARE,
+        classes=(TrafficClass(ClassKind.LOSSY), TrafficClass(ClassKind.LOSSY, is_strict=True)),
+        ack_class=1,
+        buffer=SwitchBuffer(tail_bytes=20_000, reserve_bytes=0),
+        transport=Transport(timeout_us=200.0),
+    )
+    problem = with_operation(incast(4, 100 * 4096), *[Operation.READ] * 4)
+    result = simulate_packets(problem, config)
+    assert result.drops["buffer"] > 0
+    assert (result.flows.fct_ps > 0).all()
+    assert result.ledger.sent[1] == 0
+    assert result.ledger.sent[0] == 400 + result.flows.repeats.sum()
+    assert result.ledger.is_balanced
+
+
+def test_a_read_needs_a_control_without_acks() -> None:
+    problem = with_operation(problem_of(star(2), 2, [(0, 1, 1000)]), Operation.READ)
+    config = replace(BARE, controls=(Control(ControlKind.HPCC),))
+    with pytest.raises(InputError, match=r"operation\[0\]: a READ has no ACKs"):
+        simulate_packets(problem, config)
+
+
+@pytest.mark.parametrize("until_acked", [False, True])
+def test_a_chain_of_messages_takes_the_sum_of_their_times(until_acked: bool) -> None:
+    n, delay_ps = 5, 30_000  # meanwhile the ACK has left
+    chain = [(at, (at + 1) % n, 1000) for at in range(n)]
+    after = After.from_lists(
+        [[], *[[at] for at in range(n - 1)]], np.full(n, delay_ps), until_acked=until_acked
+    )
+    problem = replace(problem_of(star(n), n, chain), after=after)
+    flows = simulate_packets(problem, BARE).flows
+    each = hop_ps(1000 + DATA + RETH) + delay_ps + (hop_ps(ACK) if until_acked else 0)
+    assert flows.started_ps.tolist() == [at * each for at in range(n)]
+    assert flows.fct_ps.tolist() == [hop_ps(1000 + DATA + RETH)] * n
+
+
+def test_a_message_waits_for_the_last_of_several_and_for_its_own_time() -> None:
+    problem = problem_of(star(4), 4, [(0, 3, 1000), (1, 3, 500_000), (2, 3, 10), (3, 0, 10)])
+    after = After.from_lists([[], [], [], [0, 1, 2]])
+    flows = simulate_packets(replace(problem, after=after), BARE).flows
+    assert flows.started_ps[3] == flows.delivered_ps[:3].max()
+    late = replace(problem, after=after, start_ps=np.array([0, 0, 0, 900 * US]))
+    assert simulate_packets(late, BARE).flows.started_ps[3] == 900 * US
+
+
+def test_one_message_may_let_many_start() -> None:
+    n = 3000
+    pairs = [(0, 1, 10), *[(1 + at % 2, 0, 10) for at in range(n)]]
+    problem = replace(problem_of(star(3), 3, pairs), after=After.from_lists([[], *[[0]] * n]))
+    flows = simulate_packets(problem, BARE).flows
+    assert (flows.started_ps[1:] == flows.delivered_ps[0]).all()
+    assert (flows.fct_ps > 0).all()
+
+
+def test_a_ring_of_waiting_messages_is_told() -> None:
+    problem = problem_of(star(3), 3, [(0, 1, 10), (1, 2, 10), (2, 0, 10)])
+    with pytest.raises(InputError, match="flow 1 waits for itself"):
+        simulate_packets(replace(problem, after=After.from_lists([[], [2], [1]])), BARE)
+    with pytest.raises(InputError, match=r"after\.flow\[0\]"):
+        simulate_packets(replace(problem, after=After.from_lists([[], [7], []])), BARE)
+
+
+def test_hpcc_fills_a_link_to_its_target_with_almost_no_queue() -> None:
+    config = replace(BARE, controls=(Control(ControlKind.HPCC),))
+    problem = incast(2, 6_000_000)
+    result = simulate_packets(problem, config)
+    goodput_gbps = problem.size_bytes.sum() * 8000 / result.flows.fct_ps.max()
+    share = 4096 / (4096 + DATA + 42 + GAP)
+    assert goodput_gbps / share == pytest.approx(95.0, rel=0.03)
+    assert result.flows.fct_ps.min() == pytest.approx(result.flows.fct_ps.max(), rel=0.03)
+    first_window = 2 * 7 * US * 100 / 8000  # both begin at line rate for a round trip
+    assert result.ports.most_queued_bytes.max() < 1.5 * first_window
+    assert result.ports.pauses.sum() == 0
+
+
+def test_each_flow_class_has_its_own_control() -> None:
+    config = replace(
+        BARE,
+        ecn=Ecn(5e3, 5e4, 1.0),
+        controls=(Control(), Control(ControlKind.DCQCN, dcqcn=Dcqcn(min_time_between_cnps_us=4))),
+    )
+    problem = replace(incast(2, 4_000_000), control=np.array([0, 1]))
+    rates = simulate_packets(problem, config, until_ps=40 * US).flows.rate_gbps
+    assert rates[0] == 100.0
+    assert rates[1] < 90.0
+    flows = simulate_packets(problem, config).flows
+    assert flows.fct_ps[0] < flows.fct_ps[1]
+
+
+def test_parameters_of_controls_are_checked_with_their_place() -> None:
+    controls = (Control(), Control(ControlKind.HPCC, hpcc=Hpcc(target_utilization=0.0)))
+    config = replace(BARE, controls=controls, dcqcn=Dcqcn())
+    problem = replace(incast(2, 1000), control=np.array([0, 2]))
+    with pytest.raises(InputError) as caught:
+        simulate_packets(problem, config)
+    for place in ("controls[1].hpcc.target_utilization", "dcqcn: it is set", "control[1]"):
+        assert place in str(caught.value)
