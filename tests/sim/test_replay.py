@@ -31,3 +31,20 @@ def test_finish_times_are_those_of_simgrid(case: str, shared: Path) -> None:
     # Their times have twelve decimals.
     assert np.allclose(result.fct_s, fct_s, rtol=1e-6, atol=2e-12)
     assert result.slowdown.min() >= 1 - 1e-9
+
+
+def test_delay_of_a_replay_comes_before_the_first_byte(tmp_path: Path) -> None:
+    """As SimGrid has it: b joins a channel of 1 GB/s after its 1 ms, when a has sent 1 of 2 MB.
+
+    Both then have half: a ends at 1 + 2 ms; b has 1 MB left and the channel for itself, and ends
+    at 3 + 1 ms.
+    """
+    (tmp_path / "links.csv").write_text(
+        "link_id,bandwidth_Bps,latency_s\nshared,1e9,0\nslow,1e9,0.001\n"
+    )
+    path = tmp_path / "flows.csv"
+    path.write_text("flow_id,src,dst,size_bytes,path\na,x,y,2e6,shared\nb,x,y,2e6,shared slow\n")
+    links = read_links(tmp_path / "links.csv")
+    result = replay(links, read_flows(path, None, links), Scenario(str(path)))
+    assert result.finish_s == pytest.approx([0.003, 0.004], rel=1e-12)
+    assert result.ideal_s == pytest.approx([0.002, 0.003], rel=1e-12)

@@ -15,9 +15,10 @@ from gpufabric.sim.routing_choice import Routing
 from gpufabric.sim.run import Plant, run_scenario
 from gpufabric.sim.scenario import Scenario
 from gpufabric.sim.traffic import PATTERNS, PatternOptions, Rows, Traffic
-from gpufabric.sim.traffic_result import TrafficResult
+from gpufabric.sim.traffic_result import UNREACHABLE, TrafficResult
 from tests.sim.plants import (
     INFINIBAND,
+    NICS_ON_PLANES,
     NON_BLOCKING,
     RAIL,
     RAIL_ONLY,
@@ -238,6 +239,8 @@ def test_without_a_mode_the_protocol_decides_and_it_is_said() -> None:
         (RAIL, "ecmp", "fabric"),
         (INFINIBAND, "adaptive", "fabric"),
         (RAIL_ONLY, "ecmp", "pxn"),
+        (NICS_ON_PLANES, "ecmp", "pxn"),
+        (TWO_PLANES, "ecmp", "fabric"),
     ):
         result = run_scenario(plant(candidate), Scenario("ring"))
         assert result.head["routing"]["mode"] == mode
@@ -245,6 +248,18 @@ def test_without_a_mode_the_protocol_decides_and_it_is_said() -> None:
         said = {decision.topic: decision.choice for decision in result.decisions}
         assert said["routing"] == mode
         assert said.get("cross-rail") == ("pxn" if cross_rail == "pxn" else None)
+
+
+@pytest.mark.parametrize("candidate", [RAIL_ONLY, NICS_ON_PLANES])
+def test_flows_without_a_path_are_explained_where_no_network_joins_the_rails(
+    candidate: str,
+) -> None:
+    scenario = Scenario("permutation", n_bins=0)
+    assert run_scenario(plant(candidate), scenario).is_finished.all()
+    alone = run_scenario(plant(candidate), replace(scenario, cross_rail="fabric"))
+    assert (alone.status == UNREACHABLE).any()
+    (why,) = [one.why for one in alone.decisions if one.topic == "cross-rail"]
+    assert "pxn" in why
 
 
 def test_only_the_first_gpus_take_part() -> None:

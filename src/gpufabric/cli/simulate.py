@@ -115,7 +115,9 @@ _CrossRail = Annotated[
     typer.Option(
         metavar="WAY",
         help=", ".join(CROSS_RAIL)
-        + _(": how flows change rails. Left out: pxn on rail-only fabrics, else fabric."),
+        + _(
+            ": how flows change rails. Left out: pxn where no network joins the rails, else fabric."
+        ),
     ),
 ]
 _Fail = Annotated[

@@ -81,6 +81,16 @@ class Plant:
         return self.inside.channels
 
     @cached_property
+    def do_rails_meet(self) -> bool:
+        """Whether every GPU has a network in common with the first GPU of its host."""
+        leaf = self.channels.leaf_of[self.endpoints.ports]
+        is_linked = (self.endpoints.ports >= 0) & (leaf >= 0)
+        network = np.where(is_linked, self.channels.network_of[leaf], -1)
+        firsts = network[self.endpoints.first[self.endpoints.block]]
+        is_common = (network[:, :, None] == firsts[:, None, :]) & (network >= 0)[:, :, None]
+        return bool(is_common.any(axis=(1, 2)).all())
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the fabric and of what the catalogue says of it, in hex."""
         text = hashlib.sha256(self.fabric.content_hash.encode())
@@ -167,12 +177,14 @@ def run_scenario(plant: Plant, scenario: Scenario, traffic: Traffic | None = Non
         scenario.cross_rail,
     )
     built = build(routes, plant.channels, failures, scenario.reconverge_s)
+    problem, delay_s = _without_delays(built.problem)
     return _measured(
         _Asked(
             scenario=scenario,
             traffic=traffic,
             names=plant.endpoints.names,
-            problem=built.problem,
+            problem=problem,
+            delay_s=delay_s,
             events=built.events,
             table=table_of_fabric(built.now, plant.channels),
             ideal=ideal_in_fabric(routes, plant.channels, built.routed.paths),
@@ -220,6 +232,7 @@ def replay(links: Links, traffic: Traffic, scenario: Scenario) -> TrafficResult:
             traffic=traffic,
             names=traffic.labels,
             problem=problem,
+            delay_s=np.zeros(traffic.n_flows),
             events=FabricEvents(),
             table=table,
             ideal=ideal_on_links(traffic, paths, links.gbps),
@@ -241,10 +254,16 @@ def complete(plant: Plant, scenario: Scenario) -> tuple[Scenario, tuple[Decision
         decisions.append(Decision("routing", routing.mode, why))
     cross_rail = scenario.cross_rail
     if not cross_rail:
-        cross_rail = "pxn" if plant.fabric.family == "rail-only" else "fabric"
+        cross_rail = "fabric" if plant.do_rails_meet else "pxn"
         if cross_rail == "pxn":
             why = _("No network joins the rails, so flows go to the GPU of the rail first.")
             decisions.append(Decision("cross-rail", cross_rail, why))
+    elif cross_rail == "fabric" and not plant.do_rails_meet:
+        why = _(
+            "No network joins the rails, so flows between GPUs of different numbers have no path; "
+            "with pxn they have."
+        )
+        decisions.append(Decision("cross-rail", cross_rail, why))
     return replace(scenario, routing=routing, cross_rail=cross_rail), tuple(decisions)
 
 
@@ -306,6 +325,7 @@ class _Asked(NamedTuple):
     traffic: Traffic
     names: NDArray[np.str_]
     problem: FlowProblem
+    delay_s: Floats  # to be added to the ends of flows
     events: FabricEvents
     table: ChannelTable
     ideal: Ideal
@@ -317,12 +337,11 @@ class _Asked(NamedTuple):
 
 def _measured(asked: _Asked) -> TrafficResult:
     scenario, traffic, table = asked.scenario, asked.traffic, asked.table
-    problem, delay_s = _without_delays(asked.problem)
-    run = run_engine(problem, asked.events, scenario.until_s, scenario.n_bins)
+    run = run_engine(asked.problem, asked.events, scenario.until_s, scenario.n_bins)
     mine = slice(0, traffic.n_flows)
     status = run.flows.status[mine].copy()
     status[(status != FINISHED) & ~asked.has_path] = UNREACHABLE
-    finish_s = run.flows.finish_s[mine] + delay_s[mine]
+    finish_s = run.flows.finish_s[mine] + asked.delay_s[mine]
     channels = slice(0, len(table))
     end_s = run.flows.end_s if np.isfinite(run.flows.end_s) else 0.0
     return TrafficResult(
