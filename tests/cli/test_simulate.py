@@ -263,3 +263,42 @@ def test_every_option_is_tried_wrong(capsys: Capture, made: Path) -> None:
     tried = {word for words, _message in WRONG for word in words if word.startswith("-")}
     cannot_be_wrong = {"--help", "--json", "--no-gpudirect"}
     assert options - tried - cannot_be_wrong <= {"--output"}  # tried by its short name
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--bytes", "1e308"], "--bytes"),
+        (["--reconverge", "inf", "--fail", "switch:spine-01@0.001"], "--reconverge"),
+        (["--reconverge", "1"], "--reconverge: no failure begins in the run."),
+        (["--seed", "99999999999999999999"], "0 to 9223372036854775807"),
+        (["--fail", "switch:spine-01@1e300"], "is no time"),
+        (["--pattern", "uniform", "--load", "1e-300"], "--load"),
+        (
+            ["--pattern", "flows.csv", "--bytes", "4MB"],
+            "--bytes: the file of flows says the sizes.",
+        ),
+        (["--pattern", "flows.csv", "--sizes", "pareto"], "--sizes: the file"),
+        (["--seeds", "2", "--plot", "-o", "never"], "--plot: is for one run"),
+    ],
+)
+def test_what_cannot_be_done_is_not_passed_over(
+    capsys: Capture, made: Path, words: list[str], told: str
+) -> None:
+    ended = simulate(capsys, made, "rail.fab", *words)
+    assert ended.code == 2
+    assert told in ended.err
+    assert ended.out == ""
+    assert not Path("never").exists()
+
+
+def test_what_means_nothing_to_a_mode_is_said(capsys: Capture, made: Path) -> None:
+    asked = ["--qps", "4", "--lmc", "2", "--hash-seeds", "tier"]
+    ended = simulate(capsys, made, "rail.fab", "--routing", "spray", *asked, "--json")
+    said = {one["topic"]: one["why"] for one in json.loads(ended.out)["decisions"]}
+    for option in ("--qps", "--lmc", "--hash-seeds"):
+        assert said[option] == "Not used: it means nothing to spray."
+    ended = simulate(capsys, made, "rail.fab", "--qps", "4", "--hash-seeds", "tier", "--json")
+    topics = [one["topic"] for one in json.loads(ended.out)["decisions"]]
+    assert not {"--qps", "--lmc", "--hash-seeds"} & set(topics)
+    assert topics.count("host delay") == 1

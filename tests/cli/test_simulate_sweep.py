@@ -194,3 +194,14 @@ def test_a_library_that_is_not_installed_is_told(
     )
     assert ended.code == 2
     assert "ray is not installed. Install gpufabric[ray]." in ended.err
+
+
+def test_the_table_of_two_axes_is_whole_on_80_columns(
+    capsys: Capture, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    words = (made / "spec.yaml", "--candidate", "even", "--pattern", "all-to-all", "--jobs", "1")
+    axes = ("--sweep", "routing=ecmp,adaptive", "--sweep", "oversubscription=1,4", "--seeds", "2")
+    table = sweep(capsys, *words, "--bytes", "1MB", *axes)
+    assert "…" not in table
+    assert len(table.strip("\n").splitlines()) == 2 + 4

@@ -129,13 +129,16 @@ def test_links_and_paths_without_a_fabric(tmp_path: Path) -> None:
     [
         (("a,0,9,1e6", "a,64,9,1e6"), 'row 1, src: there is no GPU "64". Expected: 0 to 63'),
         (("host-02:1", "host-2:1"), 'row 2, src: there is no GPU "host-2:1"'),
-        (("a,0,9,1e6", "a,0,9,-1"), 'row 1, size_bytes: "-1" does not fit. Expected: 0 or more'),
+        (
+            ("a,0,9,1e6", "a,0,9,-1"),
+            'row 1, size_bytes: "-1" does not fit. Expected: 0, or 1e-18 to 1e18',
+        ),
         (("a,0,9,1e6", "a,0,9,big"), 'row 1, size_bytes: "big" does not fit.'),
         (("a,0,9,1e6", "a,0,9,nan"), "row 1, size_bytes"),
         (("a,0,9,1e6", "a,0,9,inf"), 'row 1, size_bytes: "inf" does not fit.'),
         (("a,0,9,1e6", "a,0,9,"), "row 1, size_bytes: it is empty."),
         (("a,0,9,1e6,", "a,0,9,1e6,-2"), 'row 1, start_s: "-2" does not fit.'),
-        ((",2,100,a", ",0,100,a"), 'row 2, weight: "0" does not fit. Expected: above 0'),
+        ((",2,100,a", ",0,100,a"), 'row 2, weight: "0" does not fit. Expected: 1e-18 to 1e18'),
         ((",2,100,a", ",2,-5,a"), 'row 2, cap_gbps: "-5" does not fit.'),
         (("4 5", "4 five"), 'row 2, path: "five" is unknown. Expected: the number of a channel'),
         (("4 5", f"4 {N_CHANNELS}"), f'row 2, path: "{N_CHANNELS}" is unknown.'),
@@ -222,4 +225,29 @@ def test_the_columns_are_those_of_the_definition() -> None:
         "src",
         "dst",
         "size_bytes",
+    ]
+
+
+@pytest.mark.parametrize("value", ["1e300", "1e19", "1e-300", "-1"])
+def test_numbers_whose_times_or_sums_are_not_finite_are_refused(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "links.csv"
+    path.write_text(f"link_id,gbps,latency_s\na,{value},0\nb,0,{value}\n")
+    with pytest.raises(InputError) as caught:
+        read_links(path)
+    told = str(caught.value)
+    assert f'row 1, gbps: "{value}" does not fit. Expected: 0, or 1e-18 to 1e18' in told
+    assert "row 2, latency_s" in told
+
+
+def test_flows_that_wait_for_themselves_are_told_by_row(tmp_path: Path) -> None:
+    path = tmp_path / "flows.csv"
+    path.write_text(
+        "flow_id,src,dst,size_bytes,path,after\n"
+        "a,x,y,1,0,b\nb,x,y,1,0,a\nc,x,y,1,0,c\nd,x,y,1,0,a\ne,x,y,1,0,\n"
+    )
+    (tmp_path / "links.csv").write_text("link_id,gbps\n0,1\n")
+    with pytest.raises(InputError) as caught:
+        read_flows(path, None, read_links(tmp_path / "links.csv"))
+    assert [fault.where for fault in caught.value.faults] == [
+        f"{path}: row {row}, after" for row in (1, 2, 3)
     ]

@@ -174,6 +174,7 @@ _Scheduler = Annotated[
 
 @app.command()
 def traffic(  # noqa: PLR0913 - one parameter for each option
+    context: typer.Context,
     fabric: _Fabric = None,
     *,
     candidate: _Candidate = None,
@@ -234,7 +235,7 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
     source = Source(fabric, candidate, catalog, links)
     told = Output(output, table_format, as_json=as_json, plot=plot)
     varied = Sweep(tuple(sweep or ()), seeds, jobs, backend, scheduler)
-    run(Request(source, scenario, frozenset(options), told, varied))
+    run(Request(source, scenario, frozenset(options) | _sizes_given(context), told, varied))
 
 
 _ProfileName = Annotated[str, typer.Argument(metavar="NAME|FILE", help=_("Profile to show."))]
@@ -262,6 +263,15 @@ def show_profile(
 def _bytes(size: str | None, engine: str) -> float:
     """Return the bytes of a flow; a flow of packets is shorter where nothing is said."""
     return parse_bytes(size or (PACKET_BYTES if engine == "packet" else FLOW_BYTES))
+
+
+def _sizes_given(context: typer.Context) -> set[str]:
+    """Return which of the options of sizes the command line has."""
+    return {
+        option
+        for option, name in (("--bytes", "size"), ("--sizes", "sizes"))
+        if str(context.get_parameter_source(name)).endswith("COMMANDLINE")
+    }
 
 
 def _given(**options: float | None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from gpufabric.cli.fabrics import FabricSource
 from gpufabric.cli.workers import check_workers, workers
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
+from gpufabric.kernels.jit import FOLDER, is_compiled, is_kept
 from gpufabric.report.heat_map_png import write_heat_maps
 from gpufabric.report.side_by_side import terminal
 from gpufabric.report.sweep_table import print_sweep, sweep_json, write_sweep
@@ -26,7 +27,7 @@ from gpufabric.report.traffic_table import print_traffic
 from gpufabric.sim.flow_files import read_flows, read_links
 from gpufabric.sim.heat_map import heat_maps
 from gpufabric.sim.packet_run import run_with_engine
-from gpufabric.sim.run import Plant, plant_of, replay
+from gpufabric.sim.run import Plant, is_file, plant_of, replay
 from gpufabric.sim.scenario import Scenario, check_scenario
 from gpufabric.sim.sweep import (
     Axis,
@@ -109,7 +110,7 @@ class Request:
     scenario
         The run; a sweep changes it.
     given
-        Names of the options of single patterns that were given.
+        Names of the options of single patterns that were given; ``--bytes``, ``--sizes`` if given.
     output, sweep
         Where results go, and what is varied.
     """
@@ -130,6 +131,7 @@ def run(request: Request) -> None:
         If options do not go together, or a value or file is wrong.
     """
     _check(request)
+    _say_that_it_compiles()
     if request.source.links is not None:
         _tell(_replayed(request), request.output, None)
     elif request.sweep.is_wanted:
@@ -138,6 +140,19 @@ def run(request: Request) -> None:
         source = request.source.open()
         plant = plant_of(source.fabric(), source.catalog)
         _tell(run_with_engine(plant, request.scenario), request.output, plant)
+
+
+def _say_that_it_compiles() -> None:
+    """Tell a person why the first command is slow."""
+    console = terminal(is_error=True)
+    if is_compiled("flow") or not console.is_terminal:
+        return
+    console.print(_("Compiling the simulator, which takes some 20 seconds."), style="dim")
+    if is_kept:
+        console.print(_("It is kept in {folder}.").format(folder=FOLDER.parent), style="dim")
+    else:
+        what = _("{folder} cannot be written, so it cannot be kept: set NUMBA_CACHE_DIR.")
+        console.print(what.format(folder=FOLDER.parent), style="dim")
 
 
 # Checks -----------------------------------------------------------------------------------------
@@ -165,7 +180,7 @@ def _input_faults(request: Request) -> Iterator[Fault]:
         return
     if request.source.fabric is not None:
         yield Fault("--links", _("there is a fabric too."), _("one of the two"))
-    if Path(request.scenario.pattern).suffix.lower() not in {".csv", ".parquet"}:
+    if not is_file(request.scenario.pattern):
         yield Fault("--links", _("--pattern is no file of flows."), _("--pattern FILE"))
     routing = request.scenario.routing
     for option, is_given in (
@@ -177,6 +192,11 @@ def _input_faults(request: Request) -> Iterator[Fault]:
         ("--sweep, --seeds", request.sweep.is_wanted),
         ("--plot", request.output.plot),
         ("--engine packet", request.scenario.engine == "packet"),
+        ("--qps", routing.queue_pairs != 1),
+        ("--hash-seeds", routing.hash_seeds != "switch"),
+        ("--lmc", routing.lmc != 0),
+        ("--no-gpudirect", not request.scenario.has_gpudirect),
+        ("--reconverge", request.scenario.reconverge_s != 0),
     ):
         if is_given:
             yield Fault(option, _("needs a fabric, and --links takes its place."))
@@ -201,13 +221,16 @@ def _option_faults(request: Request) -> Iterator[Fault]:
     sweep = request.sweep
     swept = {words.partition("=")[0].strip() for words in sweep.asked}
     if "pattern" not in swept:
-        for name in sorted(request.given):
+        for name in sorted(request.given & set(PATTERN_OPTIONS)):
             option, pattern = PATTERN_OPTIONS[name]
             if request.scenario.pattern != pattern:
                 what = _("is for --pattern {pattern} alone.").format(pattern=pattern)
                 yield Fault(option, what)
     if request.scenario.profile is not None and request.scenario.engine != "packet":
         yield Fault("--profile", _("is for --engine packet."))
+    yield from _unused_faults(request, swept)
+    if sweep.is_wanted and request.output.plot:
+        yield Fault("--plot", _("is for one run; a what-if writes sweep.html anyway."))
     if not sweep.is_wanted:
         for option, value in (
             ("--jobs", sweep.jobs),
@@ -216,6 +239,17 @@ def _option_faults(request: Request) -> Iterator[Fault]:
         ):
             if value is not None:
                 yield Fault(option, _("is for a what-if: --sweep or --seeds is missing."))
+
+
+def _unused_faults(request: Request, swept: set[str]) -> Iterator[Fault]:
+    """Note options that change nothing beside the others."""
+    scenario = request.scenario
+    if is_file(scenario.pattern) and "pattern" not in swept:
+        for option in sorted(request.given & {"--bytes", "--sizes"}):
+            yield Fault(option, _("the file of flows says the sizes."))
+    has_failure = "fail" in swept or any("@" in words for words in scenario.fail)
+    if scenario.reconverge_s and not has_failure and not request.source.links:
+        yield Fault("--reconverge", _("no failure begins in the run."), "--fail WHAT@FROM")
 
 
 def _check_sweep(sweep: Sweep, engine: str) -> None:

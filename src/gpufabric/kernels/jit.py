@@ -4,6 +4,7 @@ numba notices an edit in a kernel's own file and misses one in another file that
 or takes a constant from: it then runs the old code without a word. The folder is therefore named
 by a hash of every kernel source, of numba's version and of the bounds check, so that other code is
 other machine code. ``NUMBA_CACHE_DIR`` moves the folder, ``NUMBA_DISABLE_JIT`` runs plain Python.
+Where the folder cannot be written, every process compiles anew.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numba
 
 from gpufabric.kernels.unsigned import UnsignedIndices
 
-__all__ = ["inner_kernel", "kernel"]
+__all__ = ["FOLDER", "inner_kernel", "is_compiled", "is_kept", "kernel"]
 
 
 def _sources_hash() -> str:
@@ -36,15 +37,33 @@ def _cache_folder() -> Path:
     return root / "gpufabric" / "kernels" / _sources_hash()
 
 
-numba.config.CACHE_DIR = str(_cache_folder())
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
 
-kernel = numba.njit(cache=True, nogil=True, error_model="numpy")
+
+FOLDER = _cache_folder()
+is_kept = _is_writable(FOLDER)
+"""Whether machine code is kept for the next process."""
+
+numba.config.CACHE_DIR = str(FOLDER)
+
+
+def is_compiled(module: str) -> bool:
+    """Tell whether some machine code of one kernel file is there, or none is needed."""
+    return bool(numba.config.DISABLE_JIT) or any(FOLDER.glob(f"*/{module}.*.nbi"))
+
+
+kernel = numba.njit(cache=is_kept, nogil=True, error_model="numpy")
 
 # For kernels that others call at every event. They allocate nothing, so numba need not count
 # references to the arrays handed over, and they are laid into their caller: both together make a
 # run of 20,000 flows four times as fast.
 inner_kernel = numba.njit(
-    cache=True,
+    cache=is_kept,
     nogil=True,
     error_model="numpy",
     pipeline_class=UnsignedIndices,

@@ -159,17 +159,17 @@ def _summary_values(axes: Sequence[Axis], rows: Sequence[SweepRow]) -> dict[str,
 
 def print_sweep(axes: Sequence[Axis], rows: Sequence[SweepRow], console: Console) -> None:
     """Print a row for each combination: means over seeds, and the range of completion times."""
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     for axis in axes:
         table.add_column(Text(axis.key), no_wrap=True)
     for heading in (
         _("runs"),
         _("completion time"),
-        _("least – most"),
+        _("least–most"),
         _("of ideal bandwidth"),
         _("unfinished flows"),
     ):
-        table.add_column(heading, justify="right", no_wrap=heading == _("least – most"))
+        table.add_column("\n".join(heading.rsplit(" ", 1)), justify="right", no_wrap=True)
     for values, group in by_combination(rows):
         took_s, share = (spread_of(group, name) for name in ("completion_s", "bandwidth_share"))
         lost = spread_of(group, "unfinished")
@@ -188,7 +188,10 @@ def _range(spread: dict[str, float] | None) -> str:
     if spread is None:
         return "–"
     low, high = time_words(spread["min"]), time_words(spread["max"])
-    return "" if low == high else f"{low} – {high}"
+    if low == high:
+        return ""
+    number, unit = low.split()
+    return f"{number} – {high}" if high.endswith(f" {unit}") else f"{low} – {high}"
 
 
 def _page(rows: Sequence[SweepRow], head: Mapping[str, Any]) -> str:

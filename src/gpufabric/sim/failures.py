@@ -17,6 +17,7 @@ __all__ = ["Failure", "down_links", "find_failures", "instants"]
 
 Longs = NDArray[np.int64]
 
+MOST_S = 1e9
 STREAM = 2
 """Number of the random stream that failures are drawn from."""
 
@@ -97,7 +98,7 @@ def _failure(fabric: Fabric, words: str, seed: int) -> Failure:
             words,
             _('"{words}" is no failure.').format(words=words[:64]),
             _("link:NAME, switch:NAME or random:SHARE, with @FROM..UNTIL in seconds"),
-            nearest(kind, KINDS),
+            "" if kind in KINDS else nearest(kind, KINDS),
         )
     name = match["name"].strip()
     from_s, until_s = _times(words, match["when"])
@@ -122,7 +123,7 @@ def _times(words: str, when: str | None) -> tuple[float, float]:
         from_s, until_s = float(start), float(end) if dots else np.inf
     except ValueError:
         from_s = until_s = np.nan
-    if not (0 <= from_s < until_s and from_s < np.inf):
+    if not (0 <= from_s < until_s and from_s <= MOST_S):
         raise _fault(
             words,
             _('"{when}" is no time.').format(when=when[:64]),

@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
@@ -30,6 +32,9 @@ __all__ = ["Links", "read_flows", "read_links"]
 
 MOST_FAULTS = 20
 """Faults of one column that are told; the others are counted."""
+
+LARGEST = 1e18
+"""Largest number in a file, and 1 by the smallest above 0: times, sums and rates stay finite."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -176,7 +181,22 @@ def _predecessors(sheet: _Sheet, flow_id: NDArray[np.str_]) -> Predecessors | No
     first, words = sheet.words("after")
     found = _index_in(words, pa.array(flow_id))
     sheet.unknown_words("after", first, words, found, _("a flow_id of this file"))
+    if not sheet.faults:
+        _note_circles(sheet, first, found)
     return Predecessors(first, found.astype(np.int32))
+
+
+def _note_circles(sheet: _Sheet, first: Longs, waits_for: Longs) -> None:
+    """Note the flows that wait, directly or not, for themselves."""
+    n_flows = len(first) - 1
+    owner = np.repeat(np.arange(n_flows), np.diff(first))
+    arcs = coo_array((np.ones(len(owner), np.int8), (owner, waits_for)), shape=(n_flows, n_flows))
+    circle = connected_components(arcs, connection="strong")[1]
+    is_in_one = np.bincount(circle)[circle] > 1
+    is_in_one[owner[owner == waits_for]] = True
+    for row in sheet.told(np.flatnonzero(is_in_one), "after"):
+        what = _("the flow waits, directly or not, for its own end.")
+        sheet.fault(sheet.place(row, "after"), what, _("flows that can begin one after the other"))
 
 
 def _routes(sheet: _Sheet, links: Links | None, n_channels: int) -> Rows | None:
@@ -278,9 +298,11 @@ class _Sheet:
         empty = np.asarray(pc.is_null(values))
         if default is not None:
             numbers[empty] = default
-        fits = (numbers > 0) if above else (numbers >= 0)
-        fits &= (numbers < np.inf) | (empty & (default is not None))
-        expected = _("above 0, finite") if above else _("0 or more, finite")
+        fits = (numbers >= 1 / LARGEST) & (numbers <= LARGEST)
+        fits |= empty & (default is not None)
+        if not above:
+            fits |= numbers == 0
+        expected = _("1e-18 to 1e18") if above else _("0, or 1e-18 to 1e18")
         for row in self.told(np.flatnonzero(~fits), column):
             self._note_number(row, column, expected)
         return numbers

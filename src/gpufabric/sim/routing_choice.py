@@ -11,12 +11,18 @@ from gpufabric.core.text import _
 from gpufabric.routing.channels import Channels
 from gpufabric.routing.entropy import SeedScope
 from gpufabric.routing.modes import ROUTING_MODES, Router
+from gpufabric.routing.tables import ENGINES
+from gpufabric.topology.decision import Decision
 
 __all__ = ["SEED_SCOPES", "Routing", "check_routing"]
 
 SEED_SCOPES: tuple[SeedScope, ...] = ("switch", "tier", "fabric")
 MOST_QUEUE_PAIRS = 256
 MOST_LMC = 3
+HASHED = ("ecmp", "wcmp", "flowlet")
+"""Modes in which switches hash."""
+WITHOUT_PAIRS = ("spray", "adaptive", "static")
+"""Modes in which queue pairs make no difference."""
 
 STREAM = 3
 """Number of the random stream that hash seeds and queue pair numbers are drawn from."""
@@ -48,6 +54,20 @@ class Routing:
         if self.mode:
             return self
         return replace(self, mode="adaptive" if protocol == "infiniband" else "ecmp")
+
+    def unused(self) -> list[Decision]:
+        """Return what was asked for and means nothing to the mode."""
+        why = _("Not used: it means nothing to {mode}.").format(mode=self.mode)
+        asked = (
+            ("--qps", str(self.queue_pairs), self.queue_pairs != 1, self.mode in WITHOUT_PAIRS),
+            ("--lmc", str(self.lmc), self.lmc != 0, self.mode not in ENGINES),
+            ("--hash-seeds", self.hash_seeds, self.hash_seeds != "switch", self.mode not in HASHED),
+        )
+        return [
+            Decision(option, choice, why, is_warning=True)
+            for option, choice, is_asked, is_unused in asked
+            if is_asked and is_unused
+        ]
 
     def router(self, channels: Channels, seed: int) -> Router:
         """Return what finds paths over the channels; a run's seed draws the router's."""

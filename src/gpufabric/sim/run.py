@@ -40,6 +40,7 @@ __all__ = [
     "assumptions",
     "complete",
     "head_of",
+    "is_file",
     "plant_of",
     "release_s_of",
     "replay",
@@ -125,9 +126,14 @@ def plant_of(fabric: Fabric, catalog: Catalog) -> Plant:
         fabric,
         inside,
         endpoints_of(inside),
-        assumed + inside.channels.decisions,
+        tuple(dict.fromkeys(assumed + inside.channels.decisions)),
         switch_facts(fabric, catalog, delays),
     )
+
+
+def is_file(pattern: str) -> bool:
+    """Tell whether a pattern is the name of a file of flows."""
+    return pattern not in PATTERNS and Path(pattern).suffix.lower() in {".csv", ".parquet"}
 
 
 def traffic_of(plant: Plant, scenario: Scenario) -> Traffic:
@@ -141,10 +147,9 @@ def traffic_of(plant: Plant, scenario: Scenario) -> Traffic:
     endpoints = plant.endpoints
     if scenario.n_gpus is not None:
         endpoints = endpoints.first_of(scenario.n_gpus)
-    path = Path(scenario.pattern)
-    if scenario.pattern in PATTERNS or path.suffix.lower() not in {".csv", ".parquet"}:
+    if not is_file(scenario.pattern):
         return make_traffic(scenario.pattern, endpoints, scenario.options, scenario.seed)
-    return read_flows(path, endpoints, None, len(plant.channels.capacity_gbps))
+    return read_flows(Path(scenario.pattern), endpoints, None, len(plant.channels.capacity_gbps))
 
 
 def run_scenario(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) -> TrafficResult:
@@ -264,6 +269,7 @@ def complete(plant: Plant, scenario: Scenario) -> tuple[Scenario, tuple[Decision
             "with pxn they have."
         )
         decisions.append(Decision("cross-rail", cross_rail, why))
+    decisions += routing.unused()
     return replace(scenario, routing=routing, cross_rail=cross_rail), tuple(decisions)
 
 

@@ -32,6 +32,9 @@ __all__ = [
 CROSS_RAIL = ("fabric", "pxn", "two-step")
 NO_FAILURE = "none"
 ENGINES = ("flow", "packet")
+MOST_BYTES = 1e18
+MOST_S = 1e9
+MOST_SEED = 2**63 - 1
 
 _UNITS: Mapping[str, float] = MappingProxyType(
     {
@@ -50,7 +53,7 @@ def parse_bytes(text: str, where: str = "--bytes") -> float:
     Raises
     ------
     InputError
-        If the text is none, or not finite or negative.
+        If the text is none, or negative, or above ``MOST_BYTES``.
 
     Examples
     --------
@@ -64,9 +67,9 @@ def parse_bytes(text: str, where: str = "--bytes") -> float:
         value = float(number) * _UNITS[unit]
     except (ValueError, KeyError):
         value = np.nan
-    if not 0 <= value < np.inf:
+    if not 0 <= value <= MOST_BYTES:
         what = _('"{text}" is no number of bytes.').format(text=text[:64])
-        raise InputError(Fault(where, what, _("such as 1e9, 64KiB or 1GB")))
+        raise InputError(Fault(where, what, _("such as 1e9, 64KiB or 1GB, at most 1e18")))
     return value
 
 
@@ -180,13 +183,15 @@ def check_scenario(scenario: Scenario) -> None:
         faults.append(
             Fault("--engine", what, ", ".join(ENGINES), nearest(scenario.engine, ENGINES))
         )
-    for where, value in (("--until", scenario.until_s), ("--reconverge", scenario.reconverge_s)):
-        if not value >= 0:
+    for where, value, most in (
+        ("--until", scenario.until_s, np.inf),
+        ("--reconverge", scenario.reconverge_s, MOST_S),
+        ("--seed", scenario.seed, MOST_SEED),
+    ):
+        if not 0 <= value <= most:
             what = _("the value is {value}.").format(value=value)
-            faults.append(Fault(where, what, _("0 or more")))
-    if not 0 <= scenario.seed < 2**63:
-        what = _("the value is {value}.").format(value=scenario.seed)
-        faults.append(Fault("--seed", what, _("0 or more")))
+            expected = _("0 or more") if most == np.inf else _("0 to {most}").format(most=most)
+            faults.append(Fault(where, what, expected))
     try:
         check_routing(scenario.routing)
     except InputError as error:

@@ -173,9 +173,9 @@ def ring(endpoints: Endpoints, _options: PatternOptions, _random: Random) -> _Dr
 def uniform(endpoints: Endpoints, options: PatternOptions, random: Random) -> _Drawn:
     """Poisson arrivals between random GPUs of different hosts, at a load on the NICs."""
     faults = []
-    if not 0 < options.load < np.inf:
+    if not 1e-9 <= options.load <= 1e9:
         what = _("the value is {value}.").format(value=options.load)
-        faults.append(Fault("--load", what, _("above 0; 1 is all that the NICs can send")))
+        faults.append(Fault("--load", what, _("1e-9 to 1e9; 1 is all that the NICs can send")))
     if options.n_flows < 1:
         what = _("the value is {value}.").format(value=options.n_flows)
         faults.append(Fault("--flows", what, _("1 or more")))
