@@ -200,6 +200,8 @@ WRONG = [
     (("rail.fab", "--routing", "ecpm"), 'Did you mean "ecmp"?'),
     (("rail.fab", "--qps", "0"), "--qps: 0 queue pairs a flow."),
     (("rail.fab", "--hash-seeds", "all"), "--hash-seeds"),
+    (("rail.fab", "--engine", "pakcet"), 'Did you mean "packet"?'),
+    (("rail.fab", "--profile", "roce-default"), "--profile: is for --engine packet."),
     (("rail.fab", "--lmc", "9"), "--lmc: the value is 9."),
     (("rail.fab", "--cross-rail", "nvlink"), "--cross-rail"),
     (("rail.fab", "--fail", "spine-01"), "--fail spine-01"),
