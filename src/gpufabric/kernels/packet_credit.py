@@ -11,6 +11,7 @@ import numpy as np
 from gpufabric.kernels.jit import inner_kernel
 from gpufabric.kernels.packet_events import NOW
 from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.packet_tape import note_hold
 
 __all__ = [
     "MOST_AHEAD",
@@ -170,6 +171,8 @@ def mark_starved(run: PacketRun, number: int) -> None:
             port.paused |= bit
             held.since_ps = now
             held.n_pauses += 1
+            note_hold(run, number, lane, 1)
         elif ahead <= MOST_AHEAD and port.paused & bit:
             port.paused &= ~bit
             held.held_ps += now - held.since_ps
+            note_hold(run, number, lane, 0)

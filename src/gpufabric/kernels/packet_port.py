@@ -43,6 +43,7 @@ from gpufabric.kernels.packet_settings import (
     queue_of,
 )
 from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.packet_tape import note_asked, note_busy, note_depth, note_hold
 from gpufabric.kernels.structs import Records
 
 __all__ = [
@@ -90,6 +91,7 @@ def enqueue(run: PacketRun, number: int, traffic: int, index: int) -> None:
     queue.last = index
     queue.n_bytes += packet.n_bytes
     queue.most_bytes = max(queue.most_bytes, queue.n_bytes)
+    note_depth(run, number, traffic)
     if port.sending == NONE:
         kick(run, number)
 
@@ -121,6 +123,7 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
         if kind == LOSSLESS and must_pause(run, channel, traffic):
             run.inputs[channel * (rules.n_classes + 1) + traffic].is_pausing = 1
             send_pfc(run, np.int64(run.ports[channel].reverse), traffic, 1)
+            note_asked(run, channel, traffic)
     else:
         enqueue(run, out, traffic, index)
 
@@ -210,9 +213,11 @@ def hold(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
         port.paused |= bit
         held.since_ps = now
         held.n_pauses += 1
+        note_hold(run, number, traffic, 1)
     elif not is_pause and port.paused & bit:
         port.paused &= ~bit
         held.held_ps += now - held.since_ps
+        note_hold(run, number, traffic, 0)
         kick(run, number)
 
 
@@ -255,6 +260,7 @@ def first_waiting(run: PacketRun, number: int, traffic: int) -> int:
     packet = run.packets[index]
     queue.first = packet.following
     queue.n_bytes -= packet.n_bytes
+    note_depth(run, number, traffic)
     if queue.first == NONE:
         port.queued &= ~(np.int64(1) << traffic)
     channel = int(packet.channel)
@@ -362,7 +368,10 @@ def leave(run: PacketRun, number: int) -> None:
     packet = run.packets[index]
     port.sending = NONE
     port.n_packets += 1
-    port.wire_bytes += run.serial[port.speed + packet.length].wire_bytes
+    serial = run.serial[port.speed + packet.length]
+    port.wire_bytes += serial.wire_bytes
+    if packet.kind != PFC:
+        note_busy(run, number, np.int64(packet.traffic), serial.time_ps)
     run.counts[packet.kind].hops += 1
     lane, delay_ps = port.lane, port.delay_ps
     if packet.kind == PFC:

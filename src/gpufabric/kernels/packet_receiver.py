@@ -25,6 +25,7 @@ from gpufabric.kernels.packet_port import (
 from gpufabric.kernels.packet_rate import take_cnp
 from gpufabric.kernels.packet_sender import acknowledge, reject
 from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.packet_tape import note_latency
 
 __all__ = ["receive"]
 
@@ -42,6 +43,7 @@ def receive(run: PacketRun, index: int) -> None:
     count.received += 1
     count.received_bytes += packet.n_bytes
     if packet.kind == DATA:
+        note_latency(run, index)
         receive_data(run, index)
         return
     number, expected, kind = int(packet.flow), int(packet.number), packet.kind

@@ -31,6 +31,7 @@ from gpufabric.kernels.packet_pacing import (
 from gpufabric.kernels.packet_port import DATA, NONE
 from gpufabric.kernels.packet_rate import count_bytes
 from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.packet_tape import note_made
 from gpufabric.kernels.structs import Records
 
 __all__ = [
@@ -148,6 +149,7 @@ def make_packet(run: PacketRun, number: int) -> int:
     flow.n_repeats += packet.is_repeat
     flow.next += 1
     flow.top = max(flow.top, flow.next)
+    note_made(run, index)
     count = run.counts[DATA]
     count.sent += 1
     count.sent_bytes += serial.n_bytes

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpufabric.kernels.packet_tape_structs import Tape
 from gpufabric.kernels.structs import Floats, Ints, Longs, Records
 
 __all__ = [
@@ -358,3 +359,4 @@ class PacketRun(NamedTuple):
     lost: Longs  # int64[N_REASONS]: packets dropped by faults
     given: Floats  # float64[n]: random numbers in place of the generator's; none: the generator
     trace: Longs  # int64[room, 5]: events as they happened; no rows: no trace
+    tape: Tape  # what is noted beside the totals

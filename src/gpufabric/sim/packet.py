@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.kernels.packet import NEEDS_ROOM, run_packets
-from gpufabric.kernels.packet_events import N_EVENTS, N_TRACED, NEVER, NOW
+from gpufabric.kernels.packet_events import LANE_BITS, N_EVENTS, N_TRACED, NEVER, NOW
 from gpufabric.kernels.packet_faults import (
     LOST_BY_ERROR,
     LOST_BY_LINK,
@@ -25,13 +25,25 @@ from gpufabric.kernels.packet_faults import (
 from gpufabric.kernels.packet_pacing import FAILED
 from gpufabric.kernels.packet_settings import LOSSLESS
 from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.packet_tape import close_tape
 from gpufabric.sim.packet_checks import check_packets
 from gpufabric.sim.packet_config import PacketConfig
+from gpufabric.sim.packet_deadlock import Deadlock, find_deadlock
 from gpufabric.sim.packet_faults import PauseStorm
 from gpufabric.sim.packet_infiniband import CreditOutcome, credit_outcome
 from gpufabric.sim.packet_ledger import KINDS, Ledger, ledger_of
 from gpufabric.sim.packet_messages import After, Operation
 from gpufabric.sim.packet_problem import PacketProblem, Wires
+from gpufabric.sim.packet_recording import (
+    PacketLatencies,
+    PacketSeries,
+    PauseLog,
+    Recording,
+    latencies_of,
+    new_tape,
+    pause_log_of,
+    series_of,
+)
 from gpufabric.sim.packet_setup import new_packet_run, with_more_room
 
 __all__ = [
@@ -45,6 +57,7 @@ __all__ = [
     "PacketProblem",
     "PacketResult",
     "PortOutcome",
+    "Recording",
     "Wires",
     "simulate_packets",
 ]
@@ -143,6 +156,10 @@ class PacketResult:
         Events in all.
     trace
         int64[rows, 5]: the first events: time, kind, number, flow, packet.
+    series, latencies, pause_log
+        What was asked for with `recording`, otherwise None.
+    deadlock
+        Queues that can never move, if there are any.
     """
 
     flows: FlowOutcome
@@ -155,6 +172,10 @@ class PacketResult:
     end_ps: int
     n_events: int
     trace: Longs
+    series: PacketSeries | None
+    latencies: PacketLatencies | None
+    pause_log: PauseLog | None
+    deadlock: Deadlock | None
 
 
 def simulate_packets(
@@ -163,6 +184,7 @@ def simulate_packets(
     *,
     until_ps: int | None = None,
     trace_rows: int = 0,
+    recording: Recording | None = None,
 ) -> PacketResult:
     """Run messages packet by packet; times in picoseconds.
 
@@ -176,6 +198,8 @@ def simulate_packets(
         End of the run [ps]; until nothing more happens where None.
     trace_rows
         Events to note, the first ones.
+    recording
+        Series, pauses and latencies to note; none where None.
 
     Raises
     ------
@@ -216,9 +240,14 @@ def simulate_packets(
         remedy = _("Give the run or the storm an end.")
         raise InputError(Fault(f"faults[{endless.index(True)}].end_us", what, remedy=remedy))
     run = new_packet_run(checked, config, trace_rows)
+    if recording is not None:
+        n_classes = len(config.classes)
+        run = run._replace(tape=new_tape(recording, checked.wires, n_classes, run.packets.size))
     stop_ps = NEVER - 1 if until_ps is None else until_ps
-    while run_packets(run, stop_ps) == NEEDS_ROOM:
-        run = with_more_room(run)
+    every_us = 0.0 if recording is None else recording.deadlock_every_us
+    run, deadlock = _run_looking(run, stop_ps, round(every_us * 1_000_000))
+    if recording is not None:
+        close_tape(run)
     return PacketResult(
         flows=_flows(run, checked.start_ps),
         ports=_ports(run),
@@ -230,7 +259,28 @@ def simulate_packets(
         end_ps=int(run.clock[NOW]),
         n_events=int(run.clock[N_EVENTS]),
         trace=run.trace[: run.clock[N_TRACED]],
+        series=series_of(run.tape, len(config.classes)),
+        latencies=latencies_of(run.tape),
+        pause_log=pause_log_of(run.tape, int(run.clock[NOW])),
+        deadlock=deadlock,
     )
+
+
+def _run_looking(run: PacketRun, stop_ps: int, every_ps: int) -> tuple[PacketRun, Deadlock | None]:
+    """Run to the end; look for a deadlock in steps until one is found, and at the end."""
+    deadlock, next_ps = None, every_ps
+    while every_ps and deadlock is None and next_ps < stop_ps and run.due[1] < NEVER:
+        run = _run_until(run, next_ps)
+        deadlock = find_deadlock(run)
+        next_ps = every_ps * (1 + max(next_ps, int(run.due[1]) >> LANE_BITS) // every_ps)
+    run = _run_until(run, stop_ps)
+    return run, find_deadlock(run) if deadlock is None else deadlock
+
+
+def _run_until(run: PacketRun, until_ps: int) -> PacketRun:
+    while run_packets(run, until_ps) == NEEDS_ROOM:
+        run = with_more_room(run)
+    return run
 
 
 def _flows(run: PacketRun, start_ps: Longs) -> FlowOutcome:

@@ -61,6 +61,7 @@ from gpufabric.sim.packet_fault_rows import (
 from gpufabric.sim.packet_headroom import headroom_for
 from gpufabric.sim.packet_infiniband import credit_rules, link_records
 from gpufabric.sim.packet_messages import Operation
+from gpufabric.sim.packet_recording import NO_TAPE, with_more_packets
 from gpufabric.sim.packet_settings import (
     alpha_log2_for,
     has_settings,
@@ -202,15 +203,14 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         **control._asdict(),
         counts=records(PACKET_COUNT, 5),
         clock=clock,
-        random=np.array(
-            [0 if config.draws else mixed(config.seed), mixed(config.seed + 1)], np.uint64
-        ),
+        random=_random_states(config),
         faults=schedule.rows,
         faulty=faulty_channels(checked.faults, checked.wires),
         losses=chances(schedule, sizes.wire_bytes),
         lost=np.zeros(N_REASONS, np.int64),
         given=np.array(config.draws, np.float64),
         trace=np.zeros((trace_rows, 5), np.int64),
+        tape=NO_TAPE,
     )
 
 
@@ -219,6 +219,11 @@ def _queues(n_queues: int) -> Records:
     for name in ("first", "last", "first_flow", "last_flow"):
         queues[name] = -1
     return queues
+
+
+def _random_states(config: PacketConfig) -> NDArray[np.uint64]:
+    first = 0 if config.draws else mixed(config.seed)
+    return np.array([first, mixed(config.seed + 1)], np.uint64)
 
 
 def _serial(
@@ -420,7 +425,13 @@ def with_more_room(run: PacketRun) -> PacketRun:
     lanes, events = _wider_lanes(run)
     notes, stamps = more_notes(run, packets.size)
     return run._replace(
-        packets=packets, later=later, lanes=lanes, events=events, notes=notes, stamps=stamps
+        packets=packets,
+        later=later,
+        lanes=lanes,
+        events=events,
+        notes=notes,
+        stamps=stamps,
+        tape=with_more_packets(run.tape, packets.size),
     )
 
 
