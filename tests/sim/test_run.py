@@ -363,3 +363,9 @@ def test_a_large_tier_is_shown_in_blocks_with_their_busiest_link() -> None:
     assert chart.block == (3, 1)
     assert chart.values[-1, -1] == np.nanmax(chart.values) == 0.5
     assert "…" in chart.rows[0]
+
+
+def test_an_engine_of_opensm_on_ethernet_is_warned_about() -> None:
+    assert [d.choice for d in Routing("ftree").strange("roce") if d.is_warning] == ["ftree"]
+    assert Routing("ftree").strange("infiniband") == []
+    assert Routing("ecmp").strange("roce") == []

@@ -286,7 +286,8 @@ def _tell(result: TrafficResult, output: Output, plant: Plant | None) -> None:
 
 def _plotted(result: TrafficResult, plant: Plant, folder: Path) -> list[Path]:
     maps = heat_maps(plant.fabric, result.utilisation())
-    title = f"{result.head['traffic']['pattern']}, {result.head['routing']['mode']}"
+    pattern, mode = result.head["traffic"]["pattern"], result.head["routing"]["mode"]
+    title = f"{pattern}, {mode}, {plant.fabric.name}"
     return [
         write_heat_maps(maps, f"Utilisation: {title}", folder / "heatmap.png"),
         write_page(result, maps, folder / "report.html"),

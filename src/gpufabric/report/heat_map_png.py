@@ -122,3 +122,7 @@ def _key(
     for share, anchor in ((0.0, "la"), (0.5, "ma"), (1.0, "ra")):
         x = left + share * (KEY_WIDTH - 1)
         draw.text((x, top + KEY_HEIGHT + 4), f"{share:.0%}", MUTED, font, anchor=anchor)
+    side = KEY_HEIGHT
+    right = left - 2 * GAP
+    draw.rectangle((right - side, top, right, top + side), fill=ABSENT, outline=HAIRLINE)
+    draw.text((right - side - 8, top + side / 2), "failed or absent", MUTED, font, anchor="rm")

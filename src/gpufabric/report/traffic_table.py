@@ -68,8 +68,10 @@ def print_traffic(result: TrafficResult, console: Console, n_busiest: int = 10) 
         console.print(_times(summary))
     if "packets" in summary:
         console.print(_packets(summary["packets"]))
+    console.print()
     console.print(_tiers(summary["tiers"]))
     if summary["busiest"]:
+        console.print()
         console.print(_busiest(summary["busiest"]))
     told = result.decisions
     if told:
@@ -121,7 +123,7 @@ def _numbers(summary: dict[str, Any]) -> Table:
 
 
 def _bandwidth(band: dict[str, float | None]) -> str:
-    if band["achieved_gbps"] is None or band["share"] is None or band["ideal_gbps"] is None:
+    if band["achieved_gbps"] is None or band["share"] is None or not band["ideal_gbps"]:
         return "–"
     return _("{achieved} of {ideal} Gb/s that the endpoints allow: {share}").format(
         achieved=f"{band['achieved_gbps']:,.0f}",

@@ -96,6 +96,9 @@ def _least(paths: Paths, rate_gbps: Floats) -> Floats:
 def ideal_in_fabric(routes: FlowRoutes, healthy: Channels, paths: Paths) -> Ideal:
     """Return the ideal of flows between GPUs: only NICs and what lies inside hosts limit them.
 
+    The NICs are those of the flow's own ends, also where another GPU of the host sends for it
+    (PXN): what is lost because rails are separate then shows against the ideal.
+
     Parameters
     ----------
     routes
@@ -113,7 +116,7 @@ def ideal_in_fabric(routes: FlowRoutes, healthy: Channels, paths: Paths) -> Idea
     outside = np.flatnonzero(~routes.is_local)
     leaving = np.where(ports >= 0, healthy.leaving[ports], -1)
     together = np.where(leaving >= 0, healthy.capacity_gbps[leaving], 0.0).sum(axis=1)
-    for ends in (routes.sender, traffic.dst):
+    for ends in (traffic.src, traffic.dst):
         mine = ends[outside]
         rate_gbps[outside] = np.minimum(rate_gbps[outside], together[mine])
         work.append(_Work(outside, nic[mine], np.ones(len(outside)), together[mine]))

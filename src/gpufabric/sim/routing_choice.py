@@ -69,6 +69,13 @@ class Routing:
             if is_asked and is_unused
         ]
 
+    def strange(self, protocol: str) -> list[Decision]:
+        """Return a warning where the switches of this protocol know no such mode."""
+        if self.mode not in ENGINES or protocol == "infiniband":
+            return []
+        why = _("An engine of OpenSM: Ethernet switches do not route so.")
+        return [Decision("--routing", self.mode, why, is_warning=True)]
+
     def router(self, channels: Channels, seed: int) -> Router:
         """Return what finds paths over the channels; a run's seed draws the router's."""
         drawn = np.random.SeedSequence([seed, STREAM]).generate_state(1, np.uint32)

@@ -269,7 +269,7 @@ def complete(plant: Plant, scenario: Scenario) -> tuple[Scenario, tuple[Decision
             "with pxn they have."
         )
         decisions.append(Decision("cross-rail", cross_rail, why))
-    decisions += routing.unused()
+    decisions += [*routing.unused(), *routing.strange(protocol)]
     return replace(scenario, routing=routing, cross_rail=cross_rail), tuple(decisions)
 
 
