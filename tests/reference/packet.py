@@ -22,6 +22,7 @@ from tests.reference.packet_credit import Credits
 from tests.reference.packet_faults import Faults
 from tests.reference.packet_hpcc import Hpcc, Stamp, extra, trip_ps
 from tests.reference.packet_random import mix, random_from
+from tests.reference.packet_route import Hops
 from tests.reference.packet_settings import Settings
 
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)
@@ -183,7 +184,8 @@ class Engine:
         reads = any(flow.operation is Operation.READ for flow in self.flows)
         most = min(3, 18 // (3 + len(more) + reads + len(self.regular_sizes)))
         self.regular_speeds = sorted(count, key=lambda gbps: (-count[gbps], gbps))[:most]
-        self.faults = Faults(self, problem.faults, mix(config.seed + 1))
+        self.hops = Hops(self, problem.hops) if problem.hops else None
+        self.faults = Faults(self, problem, mix(config.seed + 1))
         for row, (time, *_) in enumerate(self.faults.schedule):
             self.at(time, FAULT, row)
         starts = [0] * problem.n_flows if problem.start_ps is None else problem.start_ps
@@ -454,6 +456,12 @@ class Engine:
 
     def forward(self, packet: Packet, channel: int) -> None:
         packet.hop += 1
+        if self.hops is not None:
+            chosen = self.hops.next_hop(packet, channel)
+            if chosen is None:
+                self.faults.lose(packet, "route")
+                return
+            packet.route = [*packet.route[: packet.hop], chosen]
         packet.came_on, packet.came_lane = channel, packet.lane
         traffic, out = self.settings.queue(channel, packet.traffic), packet.route[packet.hop]
         packet.lane = traffic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpufabric.sim.packet_config import ClassKind
 from gpufabric.sim.packet_faults import (
@@ -17,6 +17,7 @@ from gpufabric.sim.packet_faults import (
     SlowLink,
     SmallMtu,
 )
+from gpufabric.sim.packet_problem import PacketProblem
 from tests.reference.packet_random import random_from
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ FAULT, DRAIN = 8, 9  # kinds of events
 class Faults:
     """What is wrong now; `down` has all times that a channel was down, `lost` the reasons."""
 
-    def __init__(self, engine: Engine, faults: tuple[PacketFault, ...], random: int) -> None:
+    def __init__(self, engine: Engine, problem: PacketProblem, random: int) -> None:
         self.engine, self.random = engine, random
         self.gbps = list(engine.gbps)
         self.down: dict[int, list[list[float]]] = {}
@@ -42,11 +43,12 @@ class Faults:
         self.free_ps: Counter[int] = Counter()
         self.holding: set[tuple[int, int]] = set()
         self.lost: Counter[str] = Counter()
-        rows = [row for fault in faults for row in self.rows(fault)]
+        rows = [row for fault in problem.faults for row in self.rows(fault)]
+        rows += [(round(us * US), 1, at + 1, None) for at, us in enumerate(problem.hops_from_us)]
         rows.sort(key=lambda row: (row[0], row[1]))
         self.schedule = rows
 
-    def rows(self, fault: PacketFault) -> list[tuple[int, int, int, PacketFault]]:
+    def rows(self, fault: PacketFault) -> list[tuple[int, int, int, Any]]:
         """Time, 1 at a beginning and 0 at an end, channel, fault."""
         spans = [(fault.start_us, fault.end_us)]
         if isinstance(fault, LinkFlap):
@@ -58,17 +60,32 @@ class Faults:
         channels = [fault.channel]
         if isinstance(fault, LinkDown | LinkFlap | SlowLink):
             channels.append(self.engine.reverse[fault.channel])
-        return [
+        rows: list[tuple[int, int, int, Any]] = [
             (round(time * US), begins, channel, fault)
             for span in spans
             for channel in channels
             for begins, time in zip((1, 0), span, strict=True)
             if time < math.inf
         ]
+        if isinstance(fault, LinkDown):
+            rows += [
+                (round((time + fault.detect_us) * US), begins, channel, "seen")
+                for channel in channels
+                for begins, time in zip((1, 0), spans[0], strict=True)
+                if time + fault.detect_us < math.inf
+            ]
+        return rows
 
     def change(self, row: int) -> None:
         _, begins, channel, fault = self.schedule[row]
-        if isinstance(fault, LinkDown | LinkFlap):
+        hops = self.engine.hops
+        if fault is None:
+            assert hops is not None
+            hops.change_table(channel)
+        elif fault == "seen":
+            avoided = set() if hops is None else hops.avoided
+            avoided.add(channel) if begins else avoided.discard(channel)
+        elif isinstance(fault, LinkDown | LinkFlap):
             self.cut(channel) if begins else self.mend(channel)
         elif isinstance(fault, PauseStorm):
             self.storm(row)

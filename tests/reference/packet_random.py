@@ -19,3 +19,12 @@ def random_from(state: int) -> tuple[float, int]:
     state ^= state >> 7
     state ^= state << 17 & mask
     return (state >> 11) / 2**53, state
+
+
+def hash_of(number: int, seed: int) -> int:
+    """The end of MurmurHash3, 32 bits."""
+    low = 2**32 - 1
+    mixed = (number ^ seed) & low
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        mixed = (mixed ^ mixed >> shift) * factor & low
+    return mixed ^ mixed >> 16

@@ -18,32 +18,34 @@ from gpufabric.kernels.packet_events import (
     kick,
     push_later,
 )
-from gpufabric.kernels.packet_port import DATA, NONE, PFC, drop, random_of, send_pfc
-from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.packet_port import DATA, NONE, PFC, drop, send_pfc
+from gpufabric.kernels.packet_random import FAULT_RANDOM, random_of
+from gpufabric.kernels.packet_structs import (
+    LOST_BY_ERROR,
+    LOST_BY_LINK,
+    LOST_BY_SIZE,
+    LOST_IN_HOST,
+    PacketRun,
+)
 
 __all__ = [
+    "AVOID",
     "CALM",
     "CUT",
     "LIMIT",
     "LOSE",
-    "LOST_BY_ERROR",
-    "LOST_BY_LINK",
-    "LOST_BY_SIZE",
-    "LOST_IN_HOST",
     "MEND",
-    "N_REASONS",
     "SLOW",
     "SPEED",
     "STORM",
+    "TABLE",
     "change",
     "drained",
     "is_lost",
     "waits_in_host",
 ]
 
-CUT, MEND, LOSE, STORM, CALM, SPEED, LIMIT, SLOW = range(8)  # what changes
-LOST_BY_LINK, LOST_BY_ERROR, LOST_BY_SIZE, LOST_IN_HOST, N_REASONS = range(5)
-FAULT_RANDOM = 1  # place in `random`
+CUT, MEND, LOSE, STORM, CALM, SPEED, LIMIT, SLOW, AVOID, TABLE = range(10)  # what changes
 
 
 @inner_kernel
@@ -54,6 +56,9 @@ def change(run: PacketRun, row: int) -> None:
     """
     fault = run.faults[row]
     channel, what = np.int64(fault.channel), fault.what
+    if what == TABLE:
+        change_table(run, np.int64(fault.value))
+        return
     faulty = run.faulty[channel]
     if what == CUT:
         cut(run, channel)
@@ -66,10 +71,23 @@ def change(run: PacketRun, row: int) -> None:
         run.aside[channel].gbps = fault.gbps
     elif what == LIMIT:
         faulty.limit = fault.value
+    elif what == AVOID:
+        faulty.is_avoided = fault.value
     elif what == SLOW:
         faulty.host = row if fault.value else NONE
     else:
         storm(run, row)
+
+
+@inner_kernel
+def change_table(run: PacketRun, first: int) -> None:
+    """Let another table of next hops hold from now on; switches forget their flowlets.
+
+    Reference: tests/reference/packet_route.py, Hops.change_table.
+    """
+    run.hops.table[0] = first
+    for slot in range(run.hops.flowlets.size):
+        run.hops.flowlets[slot].flow = NONE
 
 
 @inner_kernel

@@ -31,6 +31,8 @@ from gpufabric.kernels.packet_events import (
     take_packet,
 )
 from gpufabric.kernels.packet_hpcc import write_telemetry
+from gpufabric.kernels.packet_random import MARK_RANDOM, random_of
+from gpufabric.kernels.packet_route import next_hop
 from gpufabric.kernels.packet_settings import (
     LOSSLESS,
     LOSSY,
@@ -42,7 +44,7 @@ from gpufabric.kernels.packet_settings import (
     pmax_of,
     queue_of,
 )
-from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.packet_structs import LOST_WITHOUT_WAY, PacketRun
 from gpufabric.kernels.packet_tape import note_asked, note_busy, note_depth, note_hold
 from gpufabric.kernels.structs import Records
 
@@ -62,7 +64,6 @@ __all__ = [
     "hold",
     "leave",
     "next_class",
-    "random_of",
     "send_pfc",
     "take_credits",
     "transmit",
@@ -104,11 +105,18 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
     """
     packet, rules = run.packets[index], run.rules[0]
     traffic = queue_of(run, channel, np.int64(packet.traffic))
-    packet.hop += 1
+    if rules.has_hops:
+        out = next_hop(run, index, channel)
+        if out == NONE:
+            run.lost[LOST_WITHOUT_WAY] += 1
+            drop(run, index)
+            return
+    else:
+        packet.hop += 1
+        out = np.int64(run.routes[packet.hop])
     packet.channel = channel
     packet.came_lane = packet.lane
     packet.lane = traffic
-    out = np.int64(run.routes[packet.hop])
     kind = kind_of(run, channel, traffic)
     if kind != UNCOUNTED:
         queued = run.queues[out * (rules.n_classes + 1) + traffic].n_bytes
@@ -304,21 +312,7 @@ def draw(run: PacketRun) -> float:
         at = run.random[0]
         run.random[0] = (at + np.uint64(1)) % np.uint64(run.given.size)
         return run.given[np.int64(at)]
-    return random_of(run, 0)
-
-
-@inner_kernel
-def random_of(run: PacketRun, which: int) -> float:
-    """Next random number of one of the generators: xorshift64 (G. Marsaglia 2003).
-
-    Reference: tests/reference/packet_random.py, random_from.
-    """
-    state = run.random[which]
-    state ^= state << np.uint64(13)
-    state ^= state >> np.uint64(7)
-    state ^= state << np.uint64(17)
-    run.random[which] = state
-    return np.float64(state >> np.uint64(11)) * 2.0**-53
+    return random_of(run, MARK_RANDOM)
 
 
 @inner_kernel

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpufabric.kernels.packet_route_structs import Hops
 from gpufabric.kernels.packet_tape_structs import Tape
 from gpufabric.kernels.structs import Floats, Ints, Longs, Records
 
@@ -26,6 +27,12 @@ __all__ = [
     "LANE",
     "LATER",
     "LINK",
+    "LOST_BY_ERROR",
+    "LOST_BY_LINK",
+    "LOST_BY_SIZE",
+    "LOST_IN_HOST",
+    "LOST_WITHOUT_WAY",
+    "N_REASONS",
     "PACKET",
     "PACKET_COUNT",
     "PORT",
@@ -36,6 +43,8 @@ __all__ = [
     "SWITCH",
     "PacketRun",
 ]
+
+LOST_BY_LINK, LOST_BY_ERROR, LOST_BY_SIZE, LOST_IN_HOST, LOST_WITHOUT_WAY, N_REASONS = range(6)
 
 PACKET = np.dtype(
     [
@@ -278,6 +287,16 @@ RULES = np.dtype(
         ("has_faults", np.int64),  # 1: look at `faulty`
         ("until_acked", np.int64),  # 1: an ACK, 0: the last byte lets others start
         ("fan_out", np.int64),  # most flows that wait for one
+        ("has_hops", np.int64),  # 1: routed packet by packet
+        ("mode", np.int64),  # of data: ECMP, TURN, …: see packet_route.py
+        ("routed", np.int64),  # bit c: data of class c are routed by `mode`, others by ECMP
+        ("hash_seed", np.int64),  # of the flows' names, 32 bits
+        ("flowlet_ps", np.int64),  # a longer gap ends a flowlet [ps]
+        ("n_flowlets", np.int64),  # slots of a switch
+        ("n_columns", np.int64),  # of `hops.group`
+        ("first_back", np.int64),  # entry of `routes`: ways back from here on
+        ("first_channel", np.int64),  # entry of `routes`: channel c stands c behind it
+        ("first_channel_back", np.int64),  # the same for packets on their way back
         ("most_stamps", np.int64),  # switches that a packet has room for, 0: none writes
         ("has_cut", np.int64),  # 1: some switches cut through
         ("has_arbiter", np.int64),  # 1: lanes take turns by tables of arbitration
@@ -313,6 +332,7 @@ FAULTY = np.dtype(
         ("backlog", np.int64),  # in the NIC of its slow host [byte]
         ("free_ps", np.int64),  # when that will have been taken [ps]
         ("holding", np.int64),  # bit c: that NIC has paused class c
+        ("is_avoided", np.int64),  # 1: its switch knows that it is down, and routes around it
     ],
     align=True,
 )
@@ -352,11 +372,12 @@ class PacketRun(NamedTuple):
     past: Records  # STAMP[n_flows * most_stamps]: the last ones that came back
     counts: Records  # PACKET_COUNT[5]: by kind of packet
     clock: Longs  # int64[…]: see the names in packet_events.py
-    random: NDArray[np.uint64]  # uint64[2]: generators of marks (or place in `given`), of faults
+    random: NDArray[np.uint64]  # uint64[3]: see packet_random.py; marks: or place in `given`
     faults: Records  # FAULT_ROW[n_changes]: the schedule
     faulty: Records  # FAULTY[n_channels]; none without faults
     losses: NDArray[np.float64]  # float64[n_rates, n_sizes]: chance that a packet is lost; row 0: 0
     lost: Longs  # int64[N_REASONS]: packets dropped by faults
+    hops: Hops  # of routing packet by packet
     given: Floats  # float64[n]: random numbers in place of the generator's; none: the generator
     trace: Longs  # int64[room, 5]: events as they happened; no rows: no trace
     tape: Tape  # what is noted beside the totals

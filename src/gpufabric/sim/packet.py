@@ -16,15 +16,16 @@ from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.kernels.packet import NEEDS_ROOM, run_packets
 from gpufabric.kernels.packet_events import LANE_BITS, N_EVENTS, N_TRACED, NEVER, NOW
-from gpufabric.kernels.packet_faults import (
+from gpufabric.kernels.packet_pacing import FAILED
+from gpufabric.kernels.packet_settings import LOSSLESS
+from gpufabric.kernels.packet_structs import (
     LOST_BY_ERROR,
     LOST_BY_LINK,
     LOST_BY_SIZE,
     LOST_IN_HOST,
+    LOST_WITHOUT_WAY,
+    PacketRun,
 )
-from gpufabric.kernels.packet_pacing import FAILED
-from gpufabric.kernels.packet_settings import LOSSLESS
-from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.packet_tape import close_tape
 from gpufabric.sim.packet_checks import check_packets
 from gpufabric.sim.packet_config import PacketConfig
@@ -145,7 +146,7 @@ class PacketResult:
     drops
         Packets dropped by reason: ``headroom`` (a lossless class), ``buffer`` (a lossy one),
         ``link`` (it was down), ``error`` (spoilt), ``mtu`` (too long for a port), ``host`` (no
-        room in a NIC with a slow host).
+        room in a NIC with a slow host), ``route`` (its switch knew no way).
     most_shared_bytes
         int64[n_switches]: most of the shared pool in use [byte].
     hops
@@ -337,4 +338,5 @@ def _drops(run: PacketRun) -> dict[str, int]:
         "error": int(run.lost[LOST_BY_ERROR]),
         "mtu": int(run.lost[LOST_BY_SIZE]),
         "host": int(run.lost[LOST_IN_HOST]),
+        "route": int(run.lost[LOST_WITHOUT_WAY]),
     }

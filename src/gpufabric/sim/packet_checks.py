@@ -15,6 +15,8 @@ from gpufabric.sim.packet_config import ClassKind, PacketConfig
 from gpufabric.sim.packet_control_checks import check_controls, check_reads
 from gpufabric.sim.packet_fault_rows import check_faults
 from gpufabric.sim.packet_faults import PacketFault
+from gpufabric.sim.packet_hop_checks import check_hops
+from gpufabric.sim.packet_hops import HopTable
 from gpufabric.sim.packet_infiniband_checks import check_credits
 from gpufabric.sim.packet_messages import After, Operation, check_after
 from gpufabric.sim.packet_problem import PacketProblem, Wires
@@ -44,6 +46,8 @@ class CheckedPackets:
     buffer_bytes: Longs  # int64[n_switches] [byte]
     traffic_class: Ints  # int32[n_flows]
     faults: tuple[PacketFault, ...]
+    hops: tuple[HopTable, ...]
+    hops_from_us: tuple[float, ...]
     control: Ints  # int32[n_flows]
     operation: Ints  # int32[n_flows]
     after: After | None
@@ -86,12 +90,15 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
         *_check_switches(checks, problem, config, int(wires.head.max(initial=-1)) + 1),
         _traffic_class(checks, problem, config),
         problem.faults,
+        problem.hops,
+        problem.hops_from_us,
         checks.ints("control", control, n_flows, 0, len(config.flow_controls)),
         checks.ints("operation", operation, n_flows, 0, len(Operation)),
         check_after(checks, problem.after, n_flows),
     )
     if not checks.faults:
-        _check_ends(checks, wires, paths, back)
+        _check_ends(checks, wires, paths, back, is_whole=not problem.hops)
+        check_hops(checks, problem, wires, config)
         _check_length(checks, checked, config)
         check_reads(checks, checked.operation, checked.control, config)
         check_faults(checks, problem.faults, wires, config)
@@ -181,10 +188,12 @@ def _check_rows(checks: ArrayChecks, where: str, paths: Paths, n_channels: int) 
     return Paths(first, channel)
 
 
-def _check_ends(checks: ArrayChecks, wires: Wires, paths: Paths, back: Paths) -> None:
+def _check_ends(
+    checks: ArrayChecks, wires: Wires, paths: Paths, back: Paths, *, is_whole: bool
+) -> None:
     """Note rows that do not lead from NIC to NIC, or do not come back."""
     for where, rows in (("paths", paths), ("back", back)):
-        wrong = _broken_rows(wires, rows)
+        wrong = _broken_rows(wires, rows, is_whole=is_whole)
         if wrong.any():
             row = int(np.argmax(wrong))
             channels = rows.channel[rows.first[row] : rows.first[row + 1]]
@@ -203,7 +212,7 @@ def _check_ends(checks: ArrayChecks, wires: Wires, paths: Paths, back: Paths) ->
         checks.fault(f"back[{at}]", what.format(row=at))
 
 
-def _broken_rows(wires: Wires, rows: Paths) -> NDArray[np.bool_]:
+def _broken_rows(wires: Wires, rows: Paths, *, is_whole: bool) -> NDArray[np.bool_]:
     """Tell which rows do not lead from a NIC over switches to a NIC, one channel after another."""
     first, end = rows.first[:-1], rows.first[1:]
     broken: NDArray[np.bool_] = first == end
@@ -214,7 +223,7 @@ def _broken_rows(wires: Wires, rows: Paths) -> NDArray[np.bool_]:
     apart[:-1] = (heads[:-1] != tails[1:]) | (heads[:-1] < 0)
     apart[end[~broken] - 1] = False
     total = np.concatenate([[0], np.cumsum(apart)])
-    inside = total[end] - total[first] > 0
+    inside = is_whole & (total[end] - total[first] > 0)
     broken |= inside
     whole = ~broken
     broken[whole] = (tails[first[whole]] != -1) | (heads[end[whole] - 1] != -1)

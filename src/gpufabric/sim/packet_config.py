@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from gpufabric.sim.packet_control import Control, ControlKind, Dcqcn
 from gpufabric.sim.packet_infiniband_config import Arbitration, Credits
+from gpufabric.sim.packet_routing_config import PacketRouting
 from gpufabric.sim.packet_switch_config import (
     ClassKind,
     Ecn,
@@ -22,6 +23,7 @@ __all__ = [
     "Ecn",
     "Headers",
     "PacketConfig",
+    "PacketRouting",
     "PortOverride",
     "SwitchBuffer",
     "TrafficClass",
@@ -129,6 +131,8 @@ class PacketConfig:
         of the window of `transport`, which hold for all flows where there are none.
     arbitration
         Turns of InfiniBand's lanes, in place of ``is_strict`` and a packet each.
+    routing
+        How switches choose among equal paths, where the problem has tables of next hops.
     forwarding_ns
         From a packet's last bit at a switch to its place in the buffer [ns]: store and forward.
     pause_reaction_ns
@@ -155,6 +159,7 @@ class PacketConfig:
     transport: Transport = Transport()
     credits: Credits | None = None
     arbitration: Arbitration | None = None
+    routing: PacketRouting = field(default_factory=PacketRouting)
     forwarding_ns: float = 500.0
     pause_reaction_ns: float = 600.0
     tick_ps: int = 1

@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 
 from gpufabric.core.text import _
 from gpufabric.kernels.packet_events import NEVER
-from gpufabric.kernels.packet_faults import CALM, CUT, LIMIT, LOSE, MEND, SLOW, SPEED, STORM
+from gpufabric.kernels.packet_faults import (
+    AVOID,
+    CALM,
+    CUT,
+    LIMIT,
+    LOSE,
+    MEND,
+    SLOW,
+    SPEED,
+    STORM,
+    TABLE,
+)
 from gpufabric.kernels.packet_structs import FAULT_ROW, FAULTY
 from gpufabric.kernels.structs import Records, records
 from gpufabric.sim.array_checks import ArrayChecks
@@ -98,6 +109,8 @@ def _ranges(fault: PacketFault, config: PacketConfig) -> dict[str, tuple[float, 
             ranges = {"traffic_class": (0, len(config.classes) - 1), "every_us": (0.001, 1e9)}
         case BitErrors():
             ranges = {"bit_error_rate": (0.0, 1.0), "loss_per_packet": (0.0, 1.0)}
+        case LinkDown():
+            ranges = {"detect_us": (0.0, math.inf)}
         case LinkFlap():
             ranges = {
                 "down_us": (0.001, 1e9),
@@ -115,8 +128,6 @@ def _ranges(fault: PacketFault, config: PacketConfig) -> dict[str, tuple[float, 
                 "xoff_bytes": (0, fault.buffer_bytes),
                 "xon_bytes": (0, fault.xoff_bytes),
             }
-        case _:
-            ranges = {}
     return ranges
 
 
@@ -162,10 +173,13 @@ def _check_overlaps(checks: ArrayChecks, faults: Sequence[PacketFault], wires: W
         until[key] = max(until.get(key, 0.0), fault.end_us)
 
 
-def schedule_of(faults: Sequence[PacketFault], wires: Wires) -> Schedule:
-    """Return the changes that the faults are."""
+def schedule_of(
+    faults: Sequence[PacketFault], wires: Wires, table_us: Sequence[float], n_entries: int
+) -> Schedule:
+    """Return the changes that the faults are, and those of tables of `n_entries` groups each."""
     rates = [(0.0, 0.0)]
     changes = [change for fault in faults for change in _changes(fault, wires, rates)]
+    changes += [_Change(us, TABLE, 0, (at + 1) * n_entries) for at, us in enumerate(table_us)]
     changes.sort(key=lambda change: (round(change.time_us * PS), change.rank))
     rows = records(FAULT_ROW, len(changes))
     for row, change in zip(rows, changes, strict=True):
@@ -183,17 +197,8 @@ def _changes(
     """Rows of one fault, with its end if it has one."""
     channel, start, end = fault.channel, fault.start_us, fault.end_us
     match fault:
-        case LinkDown():
-            yield from _down(channel, start, end, wires)
-        case LinkFlap():
-            period = fault.down_us + fault.up_us
-            for turn in range(math.ceil((end - start) / period)):
-                at = start + turn * period
-                yield from _down(channel, at, min(end, at + fault.down_us), wires)
-        case SlowLink():
-            for one in (channel, int(wires.reverse[channel])):
-                yield _Change(start, SPEED, one, gbps=fault.gbps)
-                yield from _end(_Change(end, SPEED, one, gbps=float(wires.gbps[one])))
+        case LinkDown() | LinkFlap() | SlowLink():
+            yield from _link_changes(fault, wires)
         case PauseStorm():
             traffic, gap = fault.traffic_class, fault.every_us
             yield _Change(start, STORM, channel, traffic, gap_us=gap, end_us=end)
@@ -211,10 +216,35 @@ def _changes(
             yield from _end(_Change(end, SLOW, channel))
 
 
+def _link_changes(fault: LinkDown | LinkFlap | SlowLink, wires: Wires) -> Iterator[_Change]:
+    """Rows of a fault that holds for both directions of a link."""
+    channel, start, end = fault.channel, fault.start_us, fault.end_us
+    match fault:
+        case LinkDown():
+            yield from _down(channel, start, end, wires)
+            for one in (channel, int(wires.reverse[channel])):
+                yield from _timed(_Change(start + fault.detect_us, AVOID, one, 1))
+                yield from _end(_Change(end + fault.detect_us, AVOID, one))
+        case LinkFlap():
+            period = fault.down_us + fault.up_us
+            for turn in range(math.ceil((end - start) / period)):
+                at = start + turn * period
+                yield from _down(channel, at, min(end, at + fault.down_us), wires)
+        case SlowLink():
+            for one in (channel, int(wires.reverse[channel])):
+                yield _Change(start, SPEED, one, gbps=fault.gbps)
+                yield from _end(_Change(end, SPEED, one, gbps=float(wires.gbps[one])))
+
+
 def _down(channel: int, start_us: float, end_us: float, wires: Wires) -> Iterator[_Change]:
     for one in (channel, int(wires.reverse[channel])):
         yield _Change(start_us, CUT, one)
         yield from _end(_Change(end_us, MEND, one))
+
+
+def _timed(change: _Change) -> Iterator[_Change]:
+    if not math.isinf(change.time_us):
+        yield change
 
 
 def _end(change: _Change) -> Iterator[_Change]:

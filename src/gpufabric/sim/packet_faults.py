@@ -82,11 +82,16 @@ class LinkDown:
         One of its two channels.
     start_us, end_us
         When it goes down and comes up again [us].
+    detect_us
+        Where packets are routed one by one: how long either switch takes to see it and to use the
+        other channels of its groups, and likewise to use the link again [us]. Assumed, as for a
+        loss of signal that software acts on.
     """
 
     channel: int
     start_us: float = 0.0
     end_us: float = math.inf
+    detect_us: float = 1000.0
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpufabric.sim.flow_problem import Paths
 from gpufabric.sim.packet_faults import PacketFault
+from gpufabric.sim.packet_hops import HopTable
 from gpufabric.sim.packet_messages import After, Operation
 
 __all__ = ["After", "Operation", "PacketProblem", "Wires"]
@@ -76,6 +77,12 @@ class PacketProblem:
         int8[n_flows]: class of each flow's data; ``PacketConfig.data_class`` where None.
     faults
         What goes wrong, and when.
+    hops
+        Tables of next hops, for routing packet by packet; of a row of `paths` or `back` only the
+        first and last channel then matter, and those between need not follow each other. All have
+        the same columns.
+    hops_from_us
+        When each table after the first begins to hold: rerouting by a controller [us].
     control
         int32[n_flows]: flow class of each: entry of ``PacketConfig.controls``; 0 where None.
     operation
@@ -94,6 +101,8 @@ class PacketProblem:
     buffer_bytes: Longs | None = None
     traffic_class: NDArray[np.int8] | None = None
     faults: tuple[PacketFault, ...] = ()
+    hops: tuple[HopTable, ...] = ()
+    hops_from_us: tuple[float, ...] = ()
     control: Ints | None = None
     operation: Ints | None = None
     after: After | None = None

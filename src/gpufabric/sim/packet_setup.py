@@ -23,7 +23,7 @@ from gpufabric.kernels.packet_events import (
     SPARE,
     START,
 )
-from gpufabric.kernels.packet_faults import N_REASONS, SPEED
+from gpufabric.kernels.packet_faults import SPEED
 from gpufabric.kernels.packet_port import SIZE_ACK, SIZE_CNP
 from gpufabric.kernels.packet_settings import UNCOUNTED
 from gpufabric.kernels.packet_structs import (
@@ -32,6 +32,7 @@ from gpufabric.kernels.packet_structs import (
     INPUT,
     LANE,
     LATER,
+    N_REASONS,
     PACKET,
     PACKET_COUNT,
     PORT,
@@ -59,9 +60,11 @@ from gpufabric.sim.packet_fault_rows import (
     schedule_of,
 )
 from gpufabric.sim.packet_headroom import headroom_for
+from gpufabric.sim.packet_hop_setup import hops_for, routes_for, routing_rules
 from gpufabric.sim.packet_infiniband import credit_rules, link_records
 from gpufabric.sim.packet_messages import Operation
 from gpufabric.sim.packet_recording import NO_TAPE, with_more_packets
+from gpufabric.sim.packet_seeds import generators
 from gpufabric.sim.packet_settings import (
     alpha_log2_for,
     has_settings,
@@ -81,7 +84,6 @@ COMMON_SPEEDS = 3  # speeds with most ports, likewise
 SERIAL_LANES = 18  # for all sizes at all common speeds
 COMMON_DELAYS = 8  # delays whose arrivals have lanes
 CACHE_LINE = 64  # [byte]
-MOST_BITS = 2**64 - 1
 PS = 1_000_000  # in a microsecond
 
 
@@ -143,17 +145,6 @@ def sizes_of(checked: CheckedPackets, config: PacketConfig) -> Sizes:
     )
 
 
-def mixed(seed: int) -> int:
-    """Return a first state of the generator, not 0 and with about as many bits set as not.
-
-    Source: G. Steele et al., OOPSLA 2014 (SplitMix64).
-    """
-    state = (seed + 0x9E3779B97F4A7C15) & MOST_BITS
-    state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & MOST_BITS
-    state = (state ^ state >> 27) * 0x94D049BB133111EB & MOST_BITS
-    return (state ^ state >> 31) or 1
-
-
 def serial_ps(wire_bytes: Longs, gbps: float, tick_ps: int) -> Longs:
     """Return the times to send packets of `wire_bytes` at `gbps` [ps], cut to whole ticks."""
     return (wire_bytes * 8000 / gbps).astype(np.int64) // tick_ps * tick_ps
@@ -164,7 +155,8 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     sizes = sizes_of(checked, config)
     link = link_records(checked, config)
     ports, aside, n_lanes = _ports(checked, config, link.links, 1)
-    schedule = schedule_of(checked.faults, checked.wires)
+    n_groups = checked.hops[0].group.size if checked.hops else 0
+    schedule = schedule_of(checked.faults, checked.wires, checked.hops_from_us, n_groups)
     gbps = np.concatenate(
         [checked.wires.gbps, schedule.rows["gbps"][schedule.rows["what"] == SPEED]]
     )
@@ -174,6 +166,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     controls, n_lanes = control_records(config, n_lanes)
     rules, n_lanes = _rules(config, n_lanes)
     rules["has_faults"] = bool(checked.faults)
+    routing_rules(rules, checked, config)
     flows = _flows(checked, config, sizes)
     control = pacing_records(checked, config, flows, ports, FIRST_ROOM)
     host_rules(rules, checked, control, FIRST_ROOM)
@@ -191,7 +184,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         switches=_switches(checked, config, ports, settings),
         **link._asdict(),
         flows=flows,
-        routes=np.concatenate([checked.paths.channel, checked.back.channel]),
+        routes=routes_for(checked),
         serial=serial,
         lanes=lanes,
         due=due,
@@ -203,11 +196,12 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         **control._asdict(),
         counts=records(PACKET_COUNT, 5),
         clock=clock,
-        random=_random_states(config),
+        random=generators(config),
         faults=schedule.rows,
         faulty=faulty_channels(checked.faults, checked.wires),
         losses=chances(schedule, sizes.wire_bytes),
         lost=np.zeros(N_REASONS, np.int64),
+        hops=hops_for(checked, config),
         given=np.array(config.draws, np.float64),
         trace=np.zeros((trace_rows, 5), np.int64),
         tape=NO_TAPE,
@@ -219,11 +213,6 @@ def _queues(n_queues: int) -> Records:
     for name in ("first", "last", "first_flow", "last_flow"):
         queues[name] = -1
     return queues
-
-
-def _random_states(config: PacketConfig) -> NDArray[np.uint64]:
-    first = 0 if config.draws else mixed(config.seed)
-    return np.array([first, mixed(config.seed + 1)], np.uint64)
 
 
 def _serial(
