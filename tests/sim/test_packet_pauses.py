@@ -14,8 +14,8 @@ from tests.sim.test_packet_deadlock import FEW_CREDITS, ring
 PAUSING = PacketConfig(ecn=None, buffer=SwitchBuffer(xoff_bytes=20_000, xon_offset_bytes=5_000))
 NOTED = Recording(bins=0, with_latencies=False)
 
-# Hosts 0 and 1 at switch 5, hosts 2 to 4 at switch 6, a faster link between. Channels: hosts send by
-# 0, 2, 4, 6, 8 and are reached by the odd ones; 10 leads from switch 5 to switch 6.
+# Hosts 0 and 1 at switch 5, hosts 2 to 4 at switch 6, a faster link between. Channels: hosts send
+# by 0, 2, 4, 6, 8 and are reached by the odd ones; 10 leads from switch 5 to switch 6.
 LINKS: list[Link] = [
     *((host, 5 if host < 2 else 6, 100.0, 100_000) for host in range(5)),
     (5, 6, 400.0, 100_000),
@@ -75,7 +75,8 @@ def test_no_pauses_have_no_roots() -> None:
     alone = simulate_packets(problem_of(LINKS, 5, [(0, 4, 10_000)]), PAUSING, recording=NOTED)
     spans = spans_of(alone)
     assert len(spans) == 0
-    assert pause_roots(spans) == pause_edges(spans) == []
+    assert pause_roots(spans) == []
+    assert pause_edges(spans) == []
 
 
 def test_causes_in_a_circle_have_the_first_as_root() -> None:
