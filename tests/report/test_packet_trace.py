@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from gpufabric.report.packet_names import plain_names
+from gpufabric.report.packet_trace import packet_trace, write_packet_trace
+from gpufabric.sim.packet import Recording, simulate_packets
+from gpufabric.sim.packet_pauses import pause_spans
+from tests.sim.packet_cases import incast
+from tests.sim.test_packet_deadlock import SHALLOW, ring
+from tests.sim.test_packet_pauses import PAUSING, TREE
+
+
+def test_names_are_made_of_numbers() -> None:
+    names = plain_names(TREE.wires)
+    assert names.channels[0] == "NIC 0 → switch 0"
+    assert names.channels[9] == "switch 1 → NIC 4"
+    assert names.channels[10] == "switch 0 → switch 1"
+    assert names.end(3, -1) == "NIC 1"
+    assert names.traffic(1) == "class 1"
+
+
+def test_flows_pauses_and_their_causes_stand_in_the_trace(tmp_path: Path) -> None:
+    result = simulate_packets(TREE, PAUSING, recording=Recording(bins=32))
+    names = plain_names(TREE.wires)
+    path = write_packet_trace(TREE, result, names, tmp_path / "trace.json")
+    trace = json.loads(path.read_text(encoding="utf-8"))
+    events = trace["traceEvents"]
+    count = Counter(event["ph"] for event in events)
+    assert result.pause_log is not None
+    spans = pause_spans(result.pause_log)
+    assert count["b"] == count["e"] == TREE.n_flows
+    assert count["X"] == len(spans)
+    assert count["s"] == count["f"] == (spans.cause >= 0).sum() > 0
+    ends = {event["id"]: event["ts"] for event in events if event["ph"] == "e"}
+    assert ends == {flow: ps / 1e6 for flow, ps in enumerate(result.flows.delivered_ps.tolist())}
+    pauses = [event for event in events if event["ph"] == "X"]
+    assert sum(event["dur"] for event in pauses) * 1e6 == round(result.ports.paused_ps.sum())
+    assert {event["args"]["waits_in"] for event in pauses} == {
+        names.channels[9],
+        names.channels[10],
+    }
+    # Perfetto wants a name for each line, and no event before the run.
+    lines = {event["tid"] for event in events if event["name"] == "thread_name"}
+    assert {event["tid"] for event in pauses} == lines
+    assert min(event["ts"] for event in events) >= 0
+    rates = [event["args"]["value"] for event in events if event["ph"] == "C" and event["pid"] == 4]
+    assert 0 < max(rates) <= 400
+
+
+def test_a_deadlock_is_an_instant_of_the_trace() -> None:
+    problem = ring(4, [(at, 3) for at in range(4)], 200_000)
+    result = simulate_packets(problem, SHALLOW, recording=Recording(bins=0))
+    events = packet_trace(problem, result, plain_names(problem.wires))["traceEvents"]
+    (instant,) = [event for event in events if event["ph"] == "i"]
+    assert len(instant["args"]["circle"]) == 4
+
+
+def test_a_run_that_notes_nothing_has_its_flows() -> None:
+    problem = incast(2, 10_000)
+    trace = packet_trace(problem, simulate_packets(problem), plain_names(problem.wires))
+    assert {event["pid"] for event in trace["traceEvents"]} == {1}
