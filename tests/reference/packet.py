@@ -18,6 +18,7 @@ from gpufabric.sim.packet_faults import SlowLink
 from gpufabric.sim.packet_messages import Operation
 from gpufabric.sim.packet_problem import PacketProblem
 from tests.reference.packet_buffer import Buffer
+from tests.reference.packet_cct import Fecn, first_index
 from tests.reference.packet_credit import Credits
 from tests.reference.packet_faults import Faults
 from tests.reference.packet_hpcc import Hpcc, Stamp, extra, trip_ps
@@ -99,6 +100,7 @@ class Flow:
     timer: bool = False
     retries: int = 0
     slowed: bool = False
+    cct_index: int = 0
     alpha: float = 0.0
     alpha_cnp: bool = False
     rate_cnp: bool = False
@@ -176,6 +178,7 @@ class Engine:
         self.dropped: Counter[int] = Counter()
         self.state, self.drawn = mix(config.seed), 0
         self.credits = None if config.credits is None else Credits(self, problem.faults)
+        self.fecn = None if config.fecn is None else Fecn(self)
         self.regular_sizes = self.common_sizes()
         self.regular_delays = self.common_delays()
         count = Counter(self.gbps)
@@ -214,6 +217,8 @@ class Engine:
         flow.window = control.window_bytes
         if problem.operation is not None:
             flow.operation = Operation(int(problem.operation[number]))
+        if control.kind is ControlKind.CCT:
+            first_index(flow)
         if control.kind is ControlKind.HPCC:
             given = round(control.hpcc.base_rtt_us * US)
             trip = given or trip_ps(self, control, route, back)
@@ -358,6 +363,8 @@ class Engine:
             if buffer.may_resume(came, traffic):
                 buffer.pausing.remove((came, traffic))
                 self.send_pfc(self.reverse[came], traffic, pause=False)
+        if self.fecn is not None:
+            self.fecn.mark(number, packet, sum(other.size for other in port.queues[traffic]))
         ecn = self.settings.ecn(number, traffic)
         if ecn is not None:
             self.mark(number, packet, sum(other.size for other in port.queues[traffic]), ecn)

@@ -6,6 +6,7 @@ from gpufabric.sim.packet_config import ControlKind
 from gpufabric.sim.packet_messages import Operation
 from tests.reference import packet as one
 from tests.reference.packet import US, Flow, Packet
+from tests.reference.packet_cct import run_down, take_becn
 from tests.reference.packet_hpcc import extra, take
 
 
@@ -67,6 +68,8 @@ class Engine(one.Engine):
         flow.last_wire = wire
         if flow.hpcc is not None:
             packet.stamps = []
+            flow.next_ps = self.now + self.serial(wire, flow.rate)
+        elif flow.control.kind is ControlKind.CCT:
             flow.next_ps = self.now + self.serial(wire, flow.rate)
         elif flow.control.kind is ControlKind.DCQCN:
             flow.next_ps = self.now + self.serial(wire, flow.rate)
@@ -195,7 +198,7 @@ class Engine(one.Engine):
             gap = 0
             if flow.control.kind is ControlKind.DCQCN:
                 gap = round(flow.control.dcqcn.min_time_between_cnps_us * US)
-            answers = flow.control.kind in {ControlKind.NONE, ControlKind.DCQCN}
+            answers = flow.control.kind is not ControlKind.HPCC
             if answers and self.now - flow.last_cnp_ps >= gap:
                 flow.last_cnp_ps = self.now
                 self.answer(packet, one.CNP, marked=False)
@@ -253,6 +256,8 @@ class Engine(one.Engine):
     def take_cnp(self, number: int) -> None:
         flow = self.flows[number]
         flow.cnps += 1
+        if flow.control.kind is ControlKind.CCT:
+            take_becn(self, number)
         if flow.control.kind is not ControlKind.DCQCN or flow.acked == flow.n:
             return
         flow.rate_cnp = True
@@ -272,6 +277,9 @@ class Engine(one.Engine):
 
     def renew_alpha(self, number: int) -> None:
         flow = self.flows[number]
+        if flow.control.kind is ControlKind.CCT:
+            run_down(self, number)
+            return
         dcqcn, rare = flow.control.dcqcn, self.is_rare(flow)
         g = dcqcn.dce_tcp_g
         if flow.acked < flow.n:

@@ -8,8 +8,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpufabric.sim.packet import PacketProblem, simulate_packets
-from gpufabric.sim.packet_config import Ecn, PacketConfig, PortOverride, TrafficClass, Transport
-from gpufabric.sim.packet_infiniband_config import Arbitration, Credits
+from gpufabric.sim.packet_config import (
+    Control,
+    ControlKind,
+    Ecn,
+    PacketConfig,
+    PortOverride,
+    TrafficClass,
+    Transport,
+)
+from gpufabric.sim.packet_control import Cct
+from gpufabric.sim.packet_infiniband_config import Arbitration, Credits, Fecn
 from gpufabric.sim.packet_profiles import infiniband
 from tests.reference.packet_ends import Engine
 from tests.sim.test_packet_parity import TRACE, UNTIL_PS, assert_equal, problems
@@ -32,11 +41,23 @@ def arbitrations(draw: Any, n_lanes: int) -> Arbitration:
 
 
 @st.composite
+def controls(draw: Any) -> tuple[Control, ...]:
+    cct = Cct(
+        delays=draw(st.sampled_from([(0.0, 0.5, 3.0), (0.0, 1.0, 2.0, 40.0), (1.0,)])),
+        ccti_increase=draw(st.integers(0, 2)),
+        ccti_timer_us=draw(st.sampled_from([3.0, 30.0])),
+    )
+    one = Control(ControlKind.CCT, window_bytes=draw(st.sampled_from([0, 20_000])), cct=cct)
+    return draw(st.sampled_from([(), (one,)]))
+
+
+@st.composite
 def subnets(draw: Any) -> PacketConfig:
     n_lanes = draw(st.integers(1, 3))
     config = infiniband(n_lanes, is_routed=draw(st.booleans()))
     mtu = draw(st.sampled_from([256, 2048, 4096]))
     update = draw(st.sampled_from([1, 16, 64]))
+    control = draw(controls())
     full = -(-(mtu + 26 + 16 + 40) // 64)
     room = draw(st.sampled_from([0, full + update, 3 * full + update, 3000]))
     return replace(
@@ -49,12 +70,25 @@ def subnets(draw: Any) -> PacketConfig:
         ack_class=draw(st.integers(-1, n_lanes - 1)),
         overrides=draw(st.sampled_from([(), (PortOverride(classes=(0,), queue=n_lanes - 1),)])),
         arbitration=draw(st.one_of(st.none(), arbitrations(n_lanes))),
+        controls=control,
         credits=Credits(64 * room, update, draw(st.sampled_from([0, 64, 500, 4000]))),
+        fecn=draw(
+            st.one_of(
+                st.none(),
+                st.builds(
+                    Fecn,
+                    threshold=st.sampled_from([0, 1, 15]),
+                    marking_rate=st.integers(0, 3),
+                    packet_bytes=st.sampled_from([0, 512]),
+                ),
+            )
+        ),
         ecn=draw(st.sampled_from([None, Ecn(1e3, 2e4, 0.5)])),
         transport=Transport(
             mtu_bytes=mtu,
             ack_every=draw(st.integers(1, 3)),
-            window_bytes=draw(st.sampled_from([0, 0, 20_000])),
+            window_bytes=0 if control else draw(st.sampled_from([0, 0, 20_000])),
+            cnp_in_ack=draw(st.booleans()),
             timeout_us=draw(st.sampled_from([0.0, 60.0])),
         ),
         forwarding_ns=draw(st.sampled_from([0.0, 130.0])),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["CONTROL", "DCQCN", "HPCC", "NOTE", "PACING", "STAMP", "WINDOW"]
+__all__ = ["CCT", "CONTROL", "DCQCN", "HPCC", "NOTE", "PACING", "STAMP", "WINDOW"]
 
 WINDOW, DCQCN, HPCC = range(3)  # kinds of control
+CCT = -1  # InfiniBand's, which needs none of the records below
 
 CONTROL = np.dtype(
     [
@@ -14,7 +15,7 @@ CONTROL = np.dtype(
         ("window_follows_rate", np.int64),  # 1
         ("sends_cnps", np.int64),  # 1: the receiver answers marks
         ("cnp_gap_ps", np.int64),  # between two CNPs of one flow [ps]
-        ("alpha_ps", np.int64),  # DCQCN: between renewals of alpha [ps]
+        ("alpha_ps", np.int64),  # DCQCN: between renewals of alpha; CCT: timer [ps]
         ("decrease_ps", np.int64),  # DCQCN: between checks of the rate [ps]
         ("check_later_ps", np.int64),  # DCQCN: the first check is this much later [ps]
         ("increase_ps", np.int64),  # DCQCN: between increases [ps]
@@ -32,6 +33,9 @@ CONTROL = np.dtype(
         ("lane_alpha", np.int64),  # DCQCN; -1: no lane
         ("lane_decrease", np.int64),
         ("lane_increase", np.int64),
+        ("cct_increase", np.int64),  # CCT: entries for a BECN
+        ("cct_min", np.int64),  # CCT: first entry
+        ("cct_limit", np.int64),  # CCT: last entry
         ("target", np.float64),  # HPCC: share of a link to fill
         ("most_stages", np.int64),  # HPCC: additive steps before a jump
         ("reacts_fast", np.int64),  # HPCC: 1: every ACK moves the rate

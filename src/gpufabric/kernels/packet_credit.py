@@ -17,6 +17,7 @@ __all__ = [
     "MOST_AHEAD",
     "blocks_of",
     "free_room",
+    "has_more",
     "mark_starved",
     "must_tell",
     "spend",
@@ -129,6 +130,16 @@ def spend(run: PacketRun, number: int, index: int) -> None:
     link.frees = packet.channel
     link.frees_lane = packet.came_lane
     link.frees_blocks = blocks
+
+
+@inner_kernel
+def has_more(run: PacketRun, number: int, lane: int, blocks: int) -> bool:
+    """Tell whether a lane has credits for one packet and for another of that size.
+
+    Reference: tests/reference/packet_cct.py, Fecn.mark.
+    """
+    credit = run.credits[number * (run.rules[0].n_classes + 1) + lane]
+    return (credit.limit - credit.sent - 2 * blocks) % MODULUS <= MOST_AHEAD
 
 
 @inner_kernel

@@ -12,6 +12,7 @@ import numpy as np
 from gpufabric.kernels.jit import inner_kernel
 from gpufabric.kernels.packet_arbiter import charge_turn
 from gpufabric.kernels.packet_buffer import admit, may_resume, must_pause, release
+from gpufabric.kernels.packet_cct import mark_fecn
 from gpufabric.kernels.packet_credit import (
     blocks_of,
     free_room,
@@ -281,6 +282,8 @@ def first_waiting(run: PacketRun, number: int, traffic: int) -> int:
         if may_resume(run, channel, traffic):
             run.inputs[channel * (rules.n_classes + 1) + traffic].is_pausing = 0
             send_pfc(run, np.int64(run.ports[channel].reverse), traffic, 0)
+    if rules.has_fecn:
+        mark_fecn(run, number, traffic, index)
     if rules.ecn >> traffic & 1 and queue.n_bytes > kmin_of(run, number, traffic):
         mark(run, packet, number, traffic)
     return index

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpufabric.kernels.jit import inner_kernel
-from gpufabric.kernels.packet_control_structs import DCQCN
+from gpufabric.kernels.packet_cct import lower_index, raise_index
+from gpufabric.kernels.packet_control_structs import CCT, DCQCN
 from gpufabric.kernels.packet_events import (
     ALPHA,
     DECREASE,
@@ -42,6 +43,8 @@ def take_cnp(run: PacketRun, number: int) -> None:
     flow, now = run.flows[number], run.clock[NOW]
     control = run.controls[flow.control]
     flow.n_cnps += 1
+    if control.kind == CCT:
+        raise_index(run, number)
     if control.kind != DCQCN or flow.acked == flow.n_packets:
         return
     flow.alpha_cnp = 1
@@ -70,6 +73,9 @@ def renew_alpha(run: PacketRun, number: int) -> None:
     """
     flow = run.flows[number]
     control = run.controls[flow.control]
+    if control.kind == CCT:
+        lower_index(run, number)
+        return
     if flow.acked == flow.n_packets:
         return
     flow.alpha = (1.0 - control.g) * flow.alpha

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpufabric.kernels.jit import inner_kernel
 from gpufabric.kernels.packet_after import release
-from gpufabric.kernels.packet_control_structs import DCQCN
+from gpufabric.kernels.packet_control_structs import CCT, DCQCN
 from gpufabric.kernels.packet_events import (
     KIND_BITS,
     NOW,
@@ -154,7 +154,9 @@ def make_packet(run: PacketRun, number: int) -> int:
     count.sent += 1
     count.sent_bytes += serial.n_bytes
     kind = run.controls[flow.control].kind
-    if kind == DCQCN:
+    if kind == CCT:
+        flow.next_ps = now + gap_ps(run, np.int64(serial.wire_bytes), np.float64(flow.rate_gbps))
+    elif kind == DCQCN:
         flow.next_ps = now + gap_ps(run, np.int64(serial.wire_bytes), np.float64(flow.rate_gbps))
         count_bytes(run, flow, np.int64(serial.n_bytes))
     elif kind > DCQCN:

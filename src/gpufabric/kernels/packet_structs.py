@@ -154,6 +154,8 @@ LINK = np.dtype(
         ("frees_lane", np.int32),  # the virtual lane whose buffer it leaves
         ("frees_blocks", np.int32),  # what it leaves there [block]
         ("lane_cut", np.int32),  # lane of arrivals of what the far end cuts through, -1: none
+        ("fecn_bytes", np.int32),  # FECN: no mark at this depth or less [byte]
+        ("unmarked", np.int32),  # FECN: packets that could have been marked since one was
         ("is_cut", np.int32),  # 1: the packet on its way out arrives before it is sent
         (
             "cut_ps",
@@ -194,6 +196,7 @@ QUEUE_PAIR = np.dtype(
         ("is_nak_sent", np.int32),  # receiver: 1 since a NAK until the missing packet comes
         ("has_timer", np.int32),  # 1: a retry time-out is pending
         ("n_retries", np.int32),  # time-outs since the last progress
+        ("cct_index", np.int32),  # CCT: entry of the table
         ("is_slowed", np.int32),  # DCQCN: 1 since the first CNP
         ("alpha_cnp", np.int32),  # DCQCN: 1: CNP since alpha was last renewed
         ("rate_cnp", np.int32),  # DCQCN: 1: CNP since the rate was last checked
@@ -299,6 +302,9 @@ RULES = np.dtype(
         ("first_channel_back", np.int64),  # the same for packets on their way back
         ("most_stamps", np.int64),  # switches that a packet has room for, 0: none writes
         ("has_cut", np.int64),  # 1: some switches cut through
+        ("has_fecn", np.int64),
+        ("marking_rate", np.int64),  # FECN: packets between two marks
+        ("fecn_least", np.int64),  # FECN: shorter packets are not marked [byte]
         ("has_arbiter", np.int64),  # 1: lanes take turns by tables of arbitration
         ("high_limit", np.int64),  # high priority may send so much in a row [block]
         ("lane_timeout", np.int64),
@@ -349,6 +355,7 @@ class PacketRun(NamedTuple):
     held: Records  # HELD[n_channels * (n_classes + 1)]
     credits: Records  # CREDIT[n_channels * (n_classes + 1)]; none without credits
     links: Records  # LINK[n_channels]; none without credits
+    cct: Floats  # float64[n_controls, n_entries]: wait after a packet in packet times, CCT only
     lane_table: Longs  # int64[2, n_entries, 2]: lane and weight [block], high and low
     turns: Longs  # int64[n_channels, 6]: see the names in packet_arbiter.py; none without arbiter
     switches: Records  # SWITCH[n_switches]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpufabric.sim.packet_control import Control, ControlKind, Dcqcn
-from gpufabric.sim.packet_infiniband_config import Arbitration, Credits
+from gpufabric.sim.packet_infiniband_config import Arbitration, Credits, Fecn
 from gpufabric.sim.packet_routing_config import PacketRouting
 from gpufabric.sim.packet_switch_config import (
     ClassKind,
@@ -133,6 +133,8 @@ class PacketConfig:
         Turns of InfiniBand's lanes, in place of ``is_strict`` and a packet each.
     routing
         How switches choose among equal paths, where the problem has tables of next hops.
+    fecn
+        InfiniBand's marks, in place of `ecn`; none where None.
     forwarding_ns
         From a packet's last bit at a switch to its place in the buffer [ns]: store and forward.
     pause_reaction_ns
@@ -160,6 +162,7 @@ class PacketConfig:
     credits: Credits | None = None
     arbitration: Arbitration | None = None
     routing: PacketRouting = field(default_factory=PacketRouting)
+    fecn: Fecn | None = None
     forwarding_ns: float = 500.0
     pause_reaction_ns: float = 600.0
     tick_ps: int = 1

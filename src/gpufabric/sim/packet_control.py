@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Control", "ControlKind", "Dcqcn", "Hpcc"]
+__all__ = ["Cct", "Control", "ControlKind", "Dcqcn", "Hpcc"]
 
 
 class ControlKind(Enum):
@@ -15,6 +15,8 @@ class ControlKind(Enum):
     """Line rate, within the window if there is one."""
     DCQCN = "dcqcn"
     """ECN marks come back as CNPs."""
+    CCT = "cct"
+    """InfiniBand's: FECN marks come back as BECNs, a table says how long to wait."""
     HPCC = "hpcc"
     """Switches write queue and bytes sent into every packet; ACKs bring it back."""
 
@@ -127,6 +129,35 @@ class Hpcc:
 
 
 @dataclass(frozen=True)
+class Cct:
+    """InfiniBand's congestion control at the sender: a table of delays and an index into it.
+
+    Parameters
+    ----------
+    delays
+        Wait after each packet, in times that the packet takes [1]: the congestion control table.
+    ccti_increase
+        Entries that one BECN moves the flow on.
+    ccti_min
+        Entry that a flow begins at and comes back to.
+    ccti_timer_us
+        After this time the flow moves one entry back [us].
+
+    Notes
+    -----
+    Source: InfiniBand Architecture Specification 1.2.1, annex A10; increase 1 and minimum 0 are
+    defaults of NVIDIA's congestion control manager (MLNX_OFED manual 2.2, section 8.9.4), which
+    computes table and timer from the number of hosts. Here they are assumed: 128 entries up to a
+    32nd of the line rate, 1.024 us times 150. The timer runs for each flow, from its first BECN.
+    """
+
+    delays: tuple[float, ...] = tuple(0.25 * entry for entry in range(128))
+    ccti_increase: int = 1
+    ccti_min: int = 0
+    ccti_timer_us: float = 153.6
+
+
+@dataclass(frozen=True)
 class Control:
     """Congestion control of one flow class.
 
@@ -138,7 +169,7 @@ class Control:
         Most payload on its way [byte]; 0: no limit, and for HPCC what a base round trip takes.
     window_follows_rate
         The window shrinks with the rate; with HPCC it always does.
-    dcqcn, hpcc
+    dcqcn, hpcc, cct
         Parameters of the kind in question; the others are not looked at.
     """
 
@@ -147,6 +178,7 @@ class Control:
     window_follows_rate: bool = False
     dcqcn: Dcqcn = Dcqcn()
     hpcc: Hpcc = Hpcc()
+    cct: Cct = Cct()
 
     @property
     def header_bytes(self) -> tuple[int, int]:

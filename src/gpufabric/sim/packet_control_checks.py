@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from gpufabric.core.text import _
 from gpufabric.sim.array_checks import ArrayChecks
 from gpufabric.sim.packet_config import PacketConfig
-from gpufabric.sim.packet_control import Control, ControlKind, Dcqcn, Hpcc
+from gpufabric.sim.packet_control import Cct, Control, ControlKind, Dcqcn, Hpcc
 from gpufabric.sim.packet_messages import Operation
 
 __all__ = ["check_controls", "check_reads"]
 
 MOST_CONTROLS = 64
+MOST_DELAY = 16_384  # of a table: the multiplier has 14 bits
 MOST_BYTES = 2**31 - 1  # windows are int32
 
 DCQCN_RANGES = {
@@ -92,12 +93,26 @@ def _check_control(checks: ArrayChecks, where: str, control: Control) -> None:
         _check_ranges(checks, f"{where}.dcqcn", control.dcqcn, DCQCN_RANGES)
     elif control.kind is ControlKind.HPCC:
         _check_ranges(checks, f"{where}.hpcc", control.hpcc, HPCC_RANGES)
+    elif control.kind is ControlKind.CCT:
+        _check_cct(checks, f"{where}.cct", control.cct)
+
+
+def _check_cct(checks: ArrayChecks, where: str, cct: Cct) -> None:
+    if not cct.delays or any(not 0 <= delay < MOST_DELAY for delay in cct.delays):
+        expected = _("one entry or more, {least} to {most}").format(least=0, most=MOST_DELAY)
+        checks.fault(f"{where}.delays", _("the table is wrong."), expected)
+    ranges = {
+        "ccti_increase": (0, 255),
+        "ccti_min": (0, max(0, len(cct.delays) - 1)),
+        "ccti_timer_us": (1e-3, 1e6),
+    }
+    _check_ranges(checks, where, cct, ranges)
 
 
 def _check_ranges(
     checks: ArrayChecks,
     where: str,
-    section: Control | Dcqcn | Hpcc,
+    section: Control | Cct | Dcqcn | Hpcc,
     ranges: dict[str, tuple[float, float]],
 ) -> None:
     for name, (least, most) in ranges.items():

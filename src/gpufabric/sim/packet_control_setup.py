@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpufabric.kernels.packet_after import AFTER
 from gpufabric.kernels.packet_control_structs import (
+    CCT,
     CONTROL,
     DCQCN,
     HPCC,
@@ -25,6 +26,7 @@ from gpufabric.sim.packet_config import Control, ControlKind, PacketConfig
 __all__ = [
     "ControlRecords",
     "control_records",
+    "delay_tables",
     "header_bytes",
     "host_rules",
     "more_notes",
@@ -33,7 +35,13 @@ __all__ = [
 
 Longs = NDArray[np.int64]
 
-KIND = {ControlKind.NONE: WINDOW, ControlKind.DCQCN: DCQCN, ControlKind.HPCC: HPCC}
+KIND = {
+    ControlKind.NONE: WINDOW,
+    ControlKind.DCQCN: DCQCN,
+    ControlKind.CCT: CCT,
+    ControlKind.HPCC: HPCC,
+}
+KINDS_OF_MARKS = {ControlKind.NONE, ControlKind.DCQCN, ControlKind.CCT}
 PS = 1_000_000  # in a microsecond
 
 
@@ -86,7 +94,7 @@ def control_records(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
     has_lanes = False
     for row, control in zip(rows, controls, strict=True):
         row["kind"] = KIND[control.kind]
-        row["sends_cnps"] = control.kind in {ControlKind.NONE, ControlKind.DCQCN}
+        row["sends_cnps"] = control.kind in KINDS_OF_MARKS
         row["window_follows_rate"] = control.window_follows_rate
         if control.kind is ControlKind.DCQCN:
             _set_dcqcn(row, control)
@@ -97,6 +105,10 @@ def control_records(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
                 has_lanes = True
         elif control.kind is ControlKind.HPCC:
             _set_hpcc(row, control)
+        elif control.kind is ControlKind.CCT:
+            row["alpha_ps"] = round(control.cct.ccti_timer_us * PS)
+            row["cct_increase"], row["cct_min"] = control.cct.ccti_increase, control.cct.ccti_min
+            row["cct_limit"] = len(control.cct.delays) - 1
     return rows, n_lanes
 
 
@@ -199,3 +211,17 @@ def more_notes(run: PacketRun, n_packets: int) -> tuple[Records, Records]:
     notes[: run.notes.size] = run.notes
     stamps[: run.stamps.size] = run.stamps
     return notes, stamps
+
+
+def delay_tables(config: PacketConfig, flows: Records) -> NDArray[np.float64]:
+    """Return float64[n_controls, n_entries] and set where flows begin; no entries without CCT."""
+    controls = config.flow_controls
+    rows = [one.cct.delays if one.kind is ControlKind.CCT else () for one in controls]
+    cct = np.zeros((len(controls), max(len(row) for row in rows)))
+    for at, (row, control) in enumerate(zip(rows, controls, strict=True)):
+        cct[at, : len(row)] = row
+        if row:
+            mine = flows["control"] == at
+            flows["cct_index"][mine] = control.cct.ccti_min
+            flows["rate_gbps"][mine] /= 1.0 + row[control.cct.ccti_min]
+    return cct

@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 BLOCK_BYTES = 64
+NO_MARK = 2**31 - 1  # no queue is so deep [byte]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,11 @@ def credit_rules(rules: Records, config: PacketConfig) -> None:
     if config.credits is not None:
         rules["has_credits"] = 1
         rules["update_blocks"] = config.credits.update_blocks
+        rules["has_fecn"] = config.fecn is not None
         rules["has_cut"] = config.credits.cut_through_bytes > 0
+    if config.fecn is not None:
+        rules["marking_rate"] = config.fecn.marking_rate
+        rules["fecn_least"] = config.fecn.packet_bytes
     if config.arbitration is not None:
         limit = config.arbitration.high_limit
         rules["has_arbiter"] = 1
@@ -114,6 +119,9 @@ def link_records(checked: CheckedPackets, config: PacketConfig) -> LinkRecords:
         n_bytes = credit_buffer_for(wires.gbps, wires.delay_ps, forwarding_ps, config)
     room = n_bytes // BLOCK_BYTES
     _check_room(room, config)
+    if config.fecn is not None:
+        level = room[wires.reverse] * BLOCK_BYTES * (16 - config.fecn.threshold) // 16
+        links["fecn_bytes"] = level if config.fecn.threshold else NO_MARK
     table = records(CREDIT, wires.n_channels * (n_lanes + 1))
     table["room"] = np.repeat(room, n_lanes + 1)
     table["limit"] = table["told"] = np.minimum(table["room"], MOST_AHEAD)

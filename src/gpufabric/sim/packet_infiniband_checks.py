@@ -17,8 +17,9 @@ def check_credits(checks: ArrayChecks, config: PacketConfig) -> None:
     rules = config.credits
     n_credited = sum(one.kind is ClassKind.CREDITED for one in config.classes)
     if rules is None:
-        if config.arbitration is not None:
-            checks.fault("arbitration", _("without credits."), _("credits, or none"))
+        for name in ("arbitration", "fecn"):
+            if getattr(config, name) is not None:
+                checks.fault(name, _("without credits."), _("credits, or none"))
         if n_credited:
             what = _("{n} classes are credited, and there are no credits.").format(n=n_credited)
             checks.fault("credits", what, _("credits, or classes of RoCE"))
@@ -31,16 +32,15 @@ def check_credits(checks: ArrayChecks, config: PacketConfig) -> None:
     if any(one.kind is not None for one in config.overrides):
         checks.fault("overrides", _("a kind of its own, with credits."), _("none"))
     _check_arbitration(checks, config)
+    if config.fecn is not None:
+        for name, most in (("threshold", 15), ("marking_rate", 65_535), ("packet_bytes", 65_536)):
+            _within(checks, f"fecn.{name}", getattr(config.fecn, name), 0, most)
     for name, least, most in (
         ("buffer_bytes", 0, MOST_BYTES),
         ("update_blocks", 1, 2048),
         ("cut_through_bytes", 0, 65_536),
     ):
-        value = getattr(rules, name)
-        if not least <= value <= most:
-            what = _("the value is {value}.").format(value=value)
-            expected = _("{least} to {most}").format(least=least, most=most)
-            checks.fault(f"credits.{name}", what, expected)
+        _within(checks, f"credits.{name}", getattr(rules, name), least, most)
 
 
 def _check_arbitration(checks: ArrayChecks, config: PacketConfig) -> None:
@@ -62,11 +62,14 @@ def _check_arbitration(checks: ArrayChecks, config: PacketConfig) -> None:
             expected = _("{least} to {most}").format(least=0, most=MOST_WEIGHT)
             checks.fault(f"arbitration.{name}_weights", _("a weight is wrong."), expected)
         served |= {lane for lane, weight in zip(lanes, weights, strict=True) if weight > 0}
-    if not 0 <= rules.high_limit <= MOST_WEIGHT:
-        what = _("the value is {value}.").format(value=rules.high_limit)
-        expected = _("{least} to {most}").format(least=0, most=MOST_WEIGHT)
-        checks.fault("arbitration.high_limit", what, expected)
+    _within(checks, "arbitration.high_limit", rules.high_limit, 0, MOST_WEIGHT)
     missing = sorted(set(range(n_lanes)) - served)
     if missing:
         what = _("lane {lane} has no entry with a weight.").format(lane=missing[0])
         checks.fault("arbitration", what, _("an entry for every class"))
+
+
+def _within(checks: ArrayChecks, where: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        what = _("the value is {value}.").format(value=value)
+        checks.fault(where, what, _("{least} to {most}").format(least=least, most=most))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Arbitration", "Credits"]
+__all__ = ["Arbitration", "Credits", "Fecn"]
 
 
 @dataclass(frozen=True)
@@ -69,3 +69,30 @@ class Arbitration:
     low_lanes: tuple[int, ...] = (0,)
     low_weights: tuple[int, ...] = (64,)
     high_limit: int = 0
+
+
+@dataclass(frozen=True)
+class Fecn:
+    """When InfiniBand switches mark packets (FECN), at ports where congestion has its root.
+
+    Parameters
+    ----------
+    threshold
+        15 marks early, 1 late, 0 never: the depth of the queue behind a packet, in 16ths of the
+        port's receive buffer, above which it may be marked, is 16 less this.
+    marking_rate
+        Packets that could be marked between two that are [1].
+    packet_bytes
+        Shorter packets are not marked [byte].
+
+    Notes
+    -----
+    Source: InfiniBand Architecture Specification 1.2.1, annex A10, which leaves the depth of each
+    threshold to the switch: linear, as here, is assumed. Defaults: NVIDIA's congestion control
+    manager (MLNX_OFED manual 2.2, section 8.9.4). A lane without credits for another packet is a
+    victim and marks nothing, as with a victim mask of 0.
+    """
+
+    threshold: int = 15
+    marking_rate: int = 10
+    packet_bytes: int = 512

@@ -21,7 +21,7 @@ from gpufabric.sim.packet_config import (
     Transport,
 )
 from gpufabric.sim.packet_control import Hpcc
-from gpufabric.sim.packet_infiniband_config import Arbitration, Credits
+from gpufabric.sim.packet_infiniband_config import Arbitration, Credits, Fecn
 
 __all__ = [
     "INFINIBAND_HEADERS",
@@ -70,8 +70,10 @@ assumed.
 """
 
 
-def infiniband(n_lanes: int = 1, *, is_routed: bool = False) -> PacketConfig:
-    """Return an InfiniBand subnet: credits for each virtual lane, no drops, no rate control.
+def infiniband(
+    n_lanes: int = 1, *, is_routed: bool = False, with_control: bool = False
+) -> PacketConfig:
+    """Return an InfiniBand subnet: credits for each virtual lane, and no drops.
 
     Parameters
     ----------
@@ -79,6 +81,8 @@ def infiniband(n_lanes: int = 1, *, is_routed: bool = False) -> PacketConfig:
         Virtual lanes, each a traffic class; they take turns, a full packet each.
     is_routed
         Packets carry a GRH, as between subnets.
+    with_control
+        Switches mark (FECN) and senders wait by their table (CCT); off in most subnets.
 
     Notes
     -----
@@ -98,6 +102,9 @@ def infiniband(n_lanes: int = 1, *, is_routed: bool = False) -> PacketConfig:
         ),
         ecn=None,
         credits=Credits(cut_through_bytes=64),
+        fecn=Fecn() if with_control else None,
+        controls=(Control(ControlKind.CCT),) if with_control else (),
+        transport=Transport(cnp_in_ack=with_control),
         arbitration=Arbitration(low_lanes=tuple(range(n_lanes)), low_weights=(64,) * n_lanes),
         forwarding_ns=190.0,
         pause_reaction_ns=0.0,

@@ -48,6 +48,7 @@ from gpufabric.sim.packet_checks import CheckedPackets
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
 from gpufabric.sim.packet_control_setup import (
     control_records,
+    delay_tables,
     header_bytes,
     host_rules,
     more_notes,
@@ -183,6 +184,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         held=records(HELD, n_queues),
         switches=_switches(checked, config, ports, settings),
         **link._asdict(),
+        cct=delay_tables(config, flows),
         flows=flows,
         routes=routes_for(checked),
         serial=serial,
