@@ -62,7 +62,10 @@ class Port:
     queues: list[deque[Packet]]
     flows: list[deque[int]]
     pfc: deque[Packet] = field(default_factory=deque)
+    free: int = -1
     sending: Packet | None = None
+    rank: tuple[int, int, int] = (0, 0, 0)
+    asked: bool = True
     paused: set[int] = field(default_factory=set)
     last: int = 0
     most: list[int] = field(default_factory=list)
@@ -167,11 +170,10 @@ class Engine:
             )
             for switch in set(self.head) - {-1}
         }
-        self.now = 0
+        self.now = self.free_by = 0
         self.heap: list[tuple[int, int, int, int, int, Any]] = []
         self.made = 0
         self.kicks: list[int] = []
-        self.cut: dict[int, bool] = {}  # the packet on its way out arrives before its end
         self.trace: list[tuple[int, int, int, int, int]] = []
         self.sent: Counter[int] = Counter()
         self.received: Counter[int] = Counter()
@@ -180,15 +182,17 @@ class Engine:
         self.credits = None if config.credits is None else Credits(self, problem.faults)
         self.fecn = None if config.fecn is None else Fecn(self)
         self.regular_sizes = self.common_sizes()
-        self.regular_delays = self.common_delays()
-        count = Counter(self.gbps)
-        count.update({one.gbps: 0 for one in problem.faults if isinstance(one, SlowLink)})
         more = {extra(control)[1] for control in config.flow_controls} - {0}
         reads = any(flow.operation is Operation.READ for flow in self.flows)
-        most = min(3, 18 // (3 + len(more) + reads + len(self.regular_sizes)))
-        self.regular_speeds = sorted(count, key=lambda gbps: (-count[gbps], gbps))[:most]
+        most = min(6, 36 // (3 + len(more) + reads + len(self.regular_sizes)))
         self.hops = Hops(self, problem.hops) if problem.hops else None
         self.faults = Faults(self, problem, mix(config.seed + 1))
+        count = Counter(self.link(channel) for channel in range(len(self.gbps)))
+        for one in problem.faults:
+            if isinstance(one, SlowLink):
+                for channel in (one.channel, self.reverse[one.channel]):
+                    count[(one.gbps, *self.link(channel)[1:])] += 0
+        self.regular_links = sorted(count, key=lambda link: (-count[link], link))[:most]
         for row, (time, *_) in enumerate(self.faults.schedule):
             self.at(time, FAULT, row)
         starts = [0] * problem.n_flows if problem.start_ps is None else problem.start_ps
@@ -248,14 +252,9 @@ class Engine:
             return self.delay[channel] + round(self.config.pause_reaction_ns * 1000)
         return self.delay[channel] + self.forwarding[self.head[channel]]
 
-    def common_delays(self) -> set[int]:
-        channels = range(len(self.gbps))
-        count = Counter(self.flight(channel, kind) for channel in channels for kind in (DATA, PFC))
-        if self.credits is not None:
-            count.update(
-                cut + self.flight(channel, DATA) for channel, cut in self.credits.cuts.items()
-            )
-        return set(sorted(count, key=lambda delay: (-count[delay], delay))[:8])
+    def link(self, channel: int) -> tuple[float, int, int, int]:
+        cut = 0 if self.credits is None else self.credits.cuts.get(channel, 0)
+        return self.gbps[channel], self.flight(channel, DATA), self.flight(channel, PFC), cut
 
     def serial(self, wire: int, gbps: float) -> int:
         return int(wire * 8000 / gbps) // self.config.tick_ps * self.config.tick_ps
@@ -277,7 +276,8 @@ class Engine:
 
     def run(self, until: float = math.inf) -> None:
         while self.heap and self.heap[0][0] <= until:
-            self.now, _, _, _, kind, what = heapq.heappop(self.heap)
+            self.now, rank, _, _, kind, what = heapq.heappop(self.heap)
+            self.free_by = self.now - (rank < ORDER[SENT])
             self.note(kind, what)
             self.happen(kind, what)
             while self.kicks:
@@ -293,7 +293,7 @@ class Engine:
     def happen(self, kind: int, what: Any) -> None:
         acts = {
             START: self.begin,
-            SENT: self.leave,
+            SENT: self.kick,
             ARRIVE: self.arrive,
             ALPHA: self.renew_alpha,
             DECREASE: self.check_rate,
@@ -312,10 +312,12 @@ class Engine:
 
     def start(self, number: int) -> None:
         port = self.ports[number]
-        while port.sending is None:
+        while port.free <= self.free_by:
+            if self.credits is not None:
+                self.credits.free_room(number)
             if port.pfc:
                 self.transmit(number, port.pfc.popleft())
-                return
+                continue
             traffic = self.next_of_port(number)
             if traffic is None:
                 return
@@ -386,36 +388,48 @@ class Engine:
         return drawn
 
     def transmit(self, number: int, packet: Packet) -> None:
-        self.ports[number].sending = packet
+        port, gbps = self.ports[number], self.faults.gbps[number]
         if self.credits is not None:
             self.credits.spend(number, packet)
-        time = self.serial(packet.wire, self.faults.gbps[number])
+        time = self.serial(packet.wire, gbps)
         rare = packet.kind == DATA and packet.size not in self.regular_sizes
-        rare = rare or self.faults.gbps[number] not in self.regular_speeds
-        self.cut[number] = self.credits is not None and self.credits.cut_through(
-            number, packet, time
-        )
-        self.at(self.now + time, SENT, number, time, rare=rare)
-
-    def leave(self, number: int) -> None:
-        packet = self.ports[number].sending
-        assert packet is not None
-        self.ports[number].sending = None
-        self.ports[number].sent_wire += packet.wire
+        rare = rare or (gbps, *self.link(number)[1:]) not in self.regular_links
+        delay = time
         if self.credits is not None:
-            self.credits.free_room(number, packet)
-        time = self.flight(number, packet.kind)
-        if not self.cut[number]:
-            self.at(self.now + time, ARRIVE, packet, time, rare=time not in self.regular_delays)
-        self.kick(number)
+            delay = self.credits.time_to_enough(number, packet, time)
+        delay += self.flight(number, packet.kind)
+        self.at(self.now + delay, ARRIVE, packet, delay, rare=rare)
+        port.free, port.sending = self.now + time, packet
+        port.sent_wire += packet.wire
+        self.made += 1
+        port.rank = (RARE, 0, 0) if rare else (ORDER[SENT], time, self.made)
+        port.asked = False
+        leaves = self.credits is not None and number in self.credits.frees
+        if leaves or port.pfc or any(port.queues) or any(port.flows):
+            self.look_later(number)
+
+    def look_later(self, number: int) -> None:
+        """Look at what waits as soon as the port is free; in the order of the begin of sending."""
+        port = self.ports[number]
+        if not port.asked:
+            port.asked = True
+            rank, delay, made = port.rank
+            self.made += 1
+            heapq.heappush(self.heap, (port.free, rank, delay, made or self.made, SENT, number))
+
+    def look(self, number: int) -> None:
+        """Let a port send what waits, now or when it is free."""
+        if self.ports[number].free <= self.free_by:
+            self.kick(number)
+        else:
+            self.look_later(number)
 
     def enqueue(self, number: int, traffic: int, packet: Packet) -> None:
         port = self.ports[number]
         port.queues[traffic].append(packet)
         depth = sum(other.size for other in port.queues[traffic])
         port.most[traffic] = max(port.most[traffic], depth)
-        if port.sending is None:
-            self.kick(number)
+        self.look(number)
 
     def send_pfc(self, number: int, traffic: int, *, pause: bool) -> None:
         self.send_link_packet(number, 2 * traffic + pause)
@@ -426,8 +440,7 @@ class Engine:
         self.sent[PFC] += 1
         frame = Packet(PFC, -1, content, size, size + headers.gap_bytes, -1, [number])
         self.ports[number].pfc.append(frame)
-        if self.ports[number].sending is None:
-            self.kick(number)
+        self.look(number)
 
     def hold(self, number: int, traffic: int, *, pause: bool) -> None:
         port = self.ports[number]

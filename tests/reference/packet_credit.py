@@ -12,7 +12,7 @@ from tests.reference.packet_arbiter import Arbiter, blocks
 if TYPE_CHECKING:
     from tests.reference.packet import Engine, Flow, Packet
 
-PFC, ARRIVE = 4, 2
+PFC = 4
 FURTHEST = 2048
 Lane = tuple[int, int]
 
@@ -33,7 +33,7 @@ class Credits:
         self.told = {key: min(FURTHEST, self.room(key[0])) for key in keys}
         self.limit = dict(self.told)
         self.told_of: dict[int, int] = {}
-        self.frees: dict[int, tuple[int, int, int] | None] = {}
+        self.frees: dict[int, tuple[int, int, int]] = {}
         self.cuts = self.cut_times(faults)
         rules = engine.config.arbitration
         self.arbiters = [] if rules is None else [Arbiter(rules) for _ in engine.gbps]
@@ -56,15 +56,10 @@ class Credits:
                 cuts[channel] = time
         return cuts
 
-    def cut_through(self, number: int, packet: Packet, time: int) -> bool:
-        """Tell whether the packet arrives before its end, and let it."""
-        engine = self.engine
-        early = packet.kind != PFC and 0 < self.cuts.get(number, 0) < time
-        if early:
-            delay = self.cuts[number] + engine.flight(number, packet.kind)
-            rare = delay not in engine.regular_delays
-            engine.at(engine.now + delay, ARRIVE, packet, delay, rare=rare)
-        return early
+    def time_to_enough(self, number: int, packet: Packet, time: int) -> int:
+        """Time until so much of a packet is sent that the far end may forward it."""
+        cut = self.cuts.get(number, 0)
+        return cut if packet.kind != PFC and 0 < cut < time else time
 
     def room(self, channel: int) -> int:
         config = self.engine.config
@@ -117,7 +112,6 @@ class Credits:
         if packet.kind == PFC:
             self.stamp(number, packet)
             return
-        self.frees[number] = None
         if packet.came_on >= 0:
             self.frees[number] = packet.came_on, packet.came_lane, blocks(packet.size)
         key = number, packet.lane
@@ -126,8 +120,9 @@ class Credits:
         if self.arbiters:
             self.arbiters[number].charge(packet)
 
-    def free_room(self, number: int, packet: Packet) -> None:
-        freed = None if packet.kind == PFC else self.frees[number]
+    def free_room(self, number: int) -> None:
+        """Give back the room of the packet that has left."""
+        freed = self.frees.pop(number, None)
         if freed is not None:
             channel, lane, some = freed
             self.held[channel, lane] -= some

@@ -32,8 +32,7 @@ class Engine(one.Engine):
             port = self.ports[flow.route[0]]
             flow.place = "row"
             port.flows[flow.traffic].append(number)
-            if port.sending is None:
-                self.kick(flow.route[0])
+            self.look(flow.route[0])
 
     def next_of_flows(self, number: int) -> Packet | None:
         flow = self.flows[number]

@@ -83,7 +83,9 @@ class Hops:
     def waiting(self, channel: int, traffic: int) -> int:
         port = self.engine.ports[channel]
         n_bytes = sum(packet.size for packet in port.queues[traffic])
-        return n_bytes + (port.sending.size if port.sending is not None else 0)
+        if port.sending is not None and port.free > self.engine.free_by:
+            n_bytes += port.sending.size
+        return n_bytes
 
     def change_table(self, number: int) -> None:
         self.now = self.tables[number]

@@ -58,13 +58,11 @@ class TapedEngine(Engine):
         self.note_depth(number, traffic)
         return packet
 
-    def leave(self, number: int) -> None:
-        packet = self.ports[number].sending
-        assert packet is not None
+    def transmit(self, number: int, packet: Packet) -> None:
         if packet.kind != PFC:
             time = self.serial(packet.wire, self.gbps[number])
-            self.notes.busy[number, packet.traffic].append((self.now - time, self.now))
-        super().leave(number)
+            self.notes.busy[number, packet.traffic].append((self.now, self.now + time))
+        super().transmit(number, packet)
 
     def hold(self, number: int, traffic: int, *, pause: bool) -> None:
         was = traffic in self.ports[number].paused

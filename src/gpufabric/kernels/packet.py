@@ -14,13 +14,13 @@ from gpufabric.kernels.packet_events import (
     DECREASE,
     DRAIN,
     FAULT,
+    FREE_BY,
     FULL,
     INCREASE,
     KICKS,
     KIND_BITS,
     KIND_MASK,
     LANE_BITS,
-    LANE_LATER,
     MOST_LANES,
     N_EVENTS,
     N_FREE,
@@ -36,6 +36,7 @@ from gpufabric.kernels.packet_events import (
     earliest,
     give_back,
     kick,
+    lane_of_heap,
     take_event,
 )
 from gpufabric.kernels.packet_faults import change, drained, is_lost, waits_in_host
@@ -44,8 +45,8 @@ from gpufabric.kernels.packet_port import (
     PFC,
     first_waiting,
     forward,
+    give_room,
     hold,
-    leave,
     next_class,
     take_credits,
     transmit,
@@ -80,8 +81,9 @@ def run_packets(run: PacketRun, until_ps: int) -> int:
         clock[NOW] = time_ps
         clock[N_EVENTS] += 1
         lane = due & MOST_LANES - 1
+        clock[FREE_BY] = time_ps - (lane < run.rules[0].lane_sent)
         code = take_event(run, lane)
-        if lane != LANE_LATER:
+        if lane != lane_of_heap(run):
             look_ahead(run, lane)
         if clock[N_TRACED] < run.trace.shape[0]:
             trace(run, code)
@@ -102,7 +104,7 @@ def happen(run: PacketRun, kind: int, number: int) -> None:
     if kind == ARRIVE:
         arrive(run, number)
     elif kind == SENT:
-        leave(run, number)
+        kick(run, number)
     elif kind == WAKE:
         wake(run, number)
     elif kind == ALPHA:
@@ -177,13 +179,14 @@ def is_stopped(run: PacketRun, index: int) -> bool:
 
 @inner_kernel
 def start(run: PacketRun, number: int) -> None:
-    """Let an idle port begin to send what is next, if anything may leave.
+    """Let a port that is free begin to send what is next, if anything may leave.
 
     Reference: tests/reference/packet.py, Engine.start.
     """
     port = run.ports[number]
-    while port.sending == NONE:
+    while port.free_ps <= run.clock[FREE_BY]:
         if run.rules[0].has_credits:
+            give_room(run, number)
             mark_starved(run, number)
         traffic = next_lane(run, number) if run.rules[0].has_arbiter else next_class(run, number)
         if traffic == NONE:

@@ -31,10 +31,11 @@ def look_ahead(run: PacketRun, lane: int) -> None:
         if kind == ARRIVE:
             prefetch(run.packets, number)
             look_at_packet(run, near >> KIND_BITS)
-        elif kind == SENT:
+        elif kind == SENT:  # one that is asleep has another kind
             prefetch(run.ports, number)
             prefetch(run.queues, number * (run.rules[0].n_classes + 1))
-            look_at_port(run, near >> KIND_BITS)
+            if near >= 0:
+                look_at_port(run, near >> KIND_BITS)
 
 
 @inner_kernel
@@ -59,9 +60,8 @@ def look_at_packet(run: PacketRun, index: int) -> None:
 
 @inner_kernel
 def look_at_port(run: PacketRun, number: int) -> None:
-    """Fetch the packet that leaves a port and the one that waits first.
+    """Fetch the packet that waits first at a port that will be free.
 
     Reference: tests/reference/packet.py, Engine.run.
     """
-    prefetch(run.packets, run.ports[number].sending)
     prefetch(run.packets, run.queues[number * (run.rules[0].n_classes + 1)].first)

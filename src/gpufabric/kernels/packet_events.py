@@ -37,17 +37,16 @@ __all__ = [
 ]
 
 NEVER = 2**62
-LANE_BITS = 5  # of the lane in `due`
+LANE_BITS = 7  # of the lane in `due`
 MOST_LANES = 2**LANE_BITS  # the heap counted
-LANE_LATER = MOST_LANES - 1  # the heap's place among the lanes, the last one
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)  # kinds of events
 FAULT, DRAIN = 8, 9
 KIND_BITS = 5
 KIND_MASK = 2**KIND_BITS - 1
 
 # Places in `clock`.
-NOW, FREE, N_FREE, N_LATER, ORDER, FULL, N_EVENTS, N_TRACED, N_KICKS = range(9)
-KICKS = 9  # the ports that may be able to send, after this event
+NOW, FREE, N_FREE, N_LATER, ORDER, FULL, N_EVENTS, N_TRACED, N_KICKS, FREE_BY = range(10)
+KICKS = 10  # the ports that may be able to send, after this event
 N_CLOCK = 24
 FULL_LANE, FULL_HEAP = 1, 2  # values of clock[FULL]
 SPARE = 16  # an event makes fewer others than this
@@ -69,12 +68,21 @@ def set_due(run: PacketRun, lane: int, due: int) -> None:
     Reference: tests/reference/packet.py, Engine.run.
     """
     tree = run.due
-    at = MOST_LANES + lane
+    at = (tree.size >> 1) + lane
     tree[at] = due
-    for _round in range(LANE_BITS):
+    while at > 1:
         due = min(due, tree[at ^ 1])
         at >>= 1
         tree[at] = due
+
+
+@inner_kernel
+def lane_of_heap(run: PacketRun) -> int:
+    """Place of the heap among the lanes, the last one.
+
+    Reference: tests/reference/packet.py, Engine.run.
+    """
+    return (run.due.size >> 1) - 1
 
 
 @inner_kernel
@@ -91,7 +99,7 @@ def push(run: PacketRun, lane: int, time_ps: int, code: int) -> None:
     ring.end = end + 1
     if end == first:
         set_due(run, lane, time_ps << LANE_BITS | lane)
-    elif end - first + SPARE > mask:
+    if end - ring.kept + SPARE > mask:
         run.clock[FULL] |= FULL_LANE
 
 
@@ -101,17 +109,22 @@ def take_event(run: PacketRun, lane: int) -> int:
 
     Reference: tests/reference/packet.py, Engine.run.
     """
-    if lane == LANE_LATER:
+    if lane == lane_of_heap(run):
         return pop_later(run)
-    ring = run.lanes[lane]
-    at = 2 * (ring.offset + (ring.first & ring.mask))
-    code = run.events[at + 1]
-    ring.first += 1
-    if ring.first == ring.end:
+    ring, events = run.lanes[lane], run.events
+    first, end, offset, mask = ring.first, ring.end, ring.offset, ring.mask
+    code = events[2 * (offset + (first & mask)) + 1]
+    first += 1
+    ring.kept = first
+    at = 2 * (offset + (first & mask))
+    while first < end and events[at + 1] < 0:  # asleep
+        first += 1
+        at = 2 * (offset + (first & mask))
+    ring.first = first
+    if first == end:
         set_due(run, lane, NEVER)
     else:
-        at = 2 * (ring.offset + (ring.first & ring.mask))
-        set_due(run, lane, run.events[at] << LANE_BITS | lane)
+        set_due(run, lane, events[at] << LANE_BITS | lane)
     return code
 
 
@@ -193,10 +206,11 @@ def set_due_later(run: PacketRun) -> None:
 
     Reference: tests/reference/packet.py, Engine.run.
     """
+    lane = lane_of_heap(run)
     if run.clock[N_LATER] > 0:
-        set_due(run, LANE_LATER, run.later[1].time_ps << LANE_BITS | LANE_LATER)
+        set_due(run, lane, run.later[1].time_ps << LANE_BITS | lane)
     else:
-        set_due(run, LANE_LATER, NEVER)
+        set_due(run, lane, NEVER)
 
 
 @inner_kernel

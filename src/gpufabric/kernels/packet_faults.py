@@ -18,7 +18,7 @@ from gpufabric.kernels.packet_events import (
     kick,
     push_later,
 )
-from gpufabric.kernels.packet_port import DATA, NONE, PFC, drop, send_pfc
+from gpufabric.kernels.packet_port import DATA, NONE, drop, send_pfc
 from gpufabric.kernels.packet_random import FAULT_RANDOM, random_of
 from gpufabric.kernels.packet_structs import (
     LOST_BY_ERROR,
@@ -67,7 +67,7 @@ def change(run: PacketRun, row: int) -> None:
     elif what == LOSE:
         faulty.loss = fault.value
     elif what == SPEED:
-        run.ports[channel].speed = fault.value
+        run.ports[channel].link = fault.value
         run.aside[channel].gbps = fault.gbps
     elif what == LIMIT:
         faulty.limit = fault.value
@@ -133,11 +133,9 @@ def is_lost(run: PacketRun, index: int, channel: int) -> bool:
     Reference: tests/reference/packet_faults.py, Faults.reason.
     """
     packet, faulty, port = run.packets[index], run.faulty[channel], run.ports[channel]
-    delay_ps = np.int64(port.delay_ps)
-    if packet.kind == PFC:
-        delay_ps = run.aside[channel].delay_pfc_ps
-    sent_ps = run.clock[NOW] - delay_ps
-    begin_ps = sent_ps - run.serial[port.speed + packet.length].time_ps
+    serial = run.serial[port.link + packet.length]
+    begin_ps = run.clock[NOW] - serial.arrive_ps
+    sent_ps = begin_ps + serial.time_ps
     if faulty.cut_ps <= sent_ps + faulty.wire_ps and faulty.mended_ps > begin_ps:
         lose(run, index, LOST_BY_LINK)
         return True

@@ -25,13 +25,13 @@ from gpufabric.kernels.packet_events import (
     ARRIVE,
     KIND_BITS,
     NOW,
-    SENT,
     give_back,
     kick,
     post,
     take_packet,
 )
 from gpufabric.kernels.packet_hpcc import write_telemetry
+from gpufabric.kernels.packet_look import look_at_waiting, plan_look
 from gpufabric.kernels.packet_random import MARK_RANDOM, random_of
 from gpufabric.kernels.packet_route import next_hop
 from gpufabric.kernels.packet_settings import (
@@ -62,8 +62,8 @@ __all__ = [
     "enqueue",
     "first_waiting",
     "forward",
+    "give_room",
     "hold",
-    "leave",
     "next_class",
     "send_pfc",
     "take_credits",
@@ -94,8 +94,7 @@ def enqueue(run: PacketRun, number: int, traffic: int, index: int) -> None:
     queue.n_bytes += packet.n_bytes
     queue.most_bytes = max(queue.most_bytes, queue.n_bytes)
     note_depth(run, number, traffic)
-    if port.sending == NONE:
-        kick(run, number)
+    look_at_waiting(run, number)
 
 
 @inner_kernel
@@ -320,64 +319,40 @@ def draw(run: PacketRun) -> float:
 
 @inner_kernel
 def transmit(run: PacketRun, number: int, index: int) -> None:
-    """Begin to send a packet.
+    """Begin to send a packet: from when the port is free, and when the packet will arrive.
 
     Reference: tests/reference/packet.py, Engine.transmit.
     """
-    port = run.ports[number]
-    port.sending = index
+    port, packet, now = run.ports[number], run.packets[index], run.clock[NOW]
     if run.rules[0].has_credits:
-        if run.packets[index].kind == PFC:
+        if packet.kind == PFC:
             stamp(run, number, index)
         else:
             spend(run, number, index)
             if run.rules[0].has_arbiter:
-                charge_turn(run, number, blocks_of(np.int64(run.packets[index].n_bytes)))
-    serial = run.serial[port.speed + run.packets[index].length]
-    if run.rules[0].has_cut and run.packets[index].kind != PFC:
-        cut_through(run, number, index, np.int64(serial.time_ps))
-    time_ps = run.clock[NOW] + serial.time_ps
-    post(run, np.int64(serial.lane), time_ps, number << KIND_BITS | SENT)
-
-
-@inner_kernel
-def cut_through(run: PacketRun, number: int, index: int, time_ps: int) -> None:
-    """Let a packet that begins to leave arrive as soon as its first bytes have, if it is longer.
-
-    Reference: tests/reference/packet_credit.py, Credits.cut_through.
-    """
-    link = run.links[number]
-    link.is_cut = 0
-    if 0 < link.cut_ps < time_ps:
-        link.is_cut = 1
-        arrival_ps = run.clock[NOW] + link.cut_ps + run.ports[number].delay_ps
-        post(run, np.int64(link.lane_cut), arrival_ps, index << KIND_BITS | ARRIVE)
-
-
-@inner_kernel
-def leave(run: PacketRun, number: int) -> None:
-    """Put the packet that has left a port on the wire.
-
-    Reference: tests/reference/packet.py, Engine.leave.
-    """
-    port = run.ports[number]
-    index = np.int64(port.sending)
-    packet = run.packets[index]
-    port.sending = NONE
+                charge_turn(run, number, blocks_of(np.int64(packet.n_bytes)))
+    serial = run.serial[port.link + packet.length]
+    port.free_ps = now + serial.time_ps
     port.n_packets += 1
-    serial = run.serial[port.speed + packet.length]
     port.wire_bytes += serial.wire_bytes
+    port.sending_bytes = packet.n_bytes
     if packet.kind != PFC:
         note_busy(run, number, np.int64(packet.traffic), serial.time_ps)
     run.counts[packet.kind].hops += 1
-    lane, delay_ps = port.lane, port.delay_ps
-    if packet.kind == PFC:
-        lane, delay_ps = port.lane_pfc, run.aside[number].delay_pfc_ps
-    elif run.rules[0].has_credits and run.links[number].frees != NONE:
-        link = run.links[number]
+    code = index << KIND_BITS | ARRIVE
+    post(run, np.int64(serial.lane_arrive), now + serial.arrive_ps, code)
+    plan_look(run, number, np.int64(serial.lane))
+
+
+@inner_kernel
+def give_room(run: PacketRun, number: int) -> None:
+    """Give back the room of the packet that has left a port, and tell the new limit.
+
+    Reference: tests/reference/packet_credit.py, Credits.free_room.
+    """
+    link = run.links[number]
+    if link.frees != NONE:
         channel, traffic = np.int64(link.frees), np.int64(link.frees_lane)
+        link.frees = NONE
         free_room(run, channel, traffic, np.int64(link.frees_blocks))
         tell_limit(run, channel, traffic)
-    if not run.rules[0].has_cut or packet.kind == PFC or run.links[number].is_cut == 0:
-        post(run, np.int64(lane), run.clock[NOW] + delay_ps, index << KIND_BITS | ARRIVE)
-    kick(run, number)

@@ -8,7 +8,7 @@ keep theirs until a flow has paused. The switch that a destination hangs on send
 from __future__ import annotations
 
 from gpufabric.kernels.jit import inner_kernel
-from gpufabric.kernels.packet_events import NOW
+from gpufabric.kernels.packet_events import FREE_BY, NOW
 from gpufabric.kernels.packet_random import SPRAY_RANDOM, hash_of, random_of
 from gpufabric.kernels.packet_structs import PacketRun
 
@@ -114,8 +114,8 @@ def waiting(run: PacketRun, number: int, traffic: int) -> int:
     Reference: tests/reference/packet_route.py, Hops.waiting.
     """
     n_bytes = int(run.queues[number * (run.rules[0].n_classes + 1) + traffic].n_bytes)
-    if run.ports[number].sending != NONE:
-        n_bytes += run.packets[run.ports[number].sending].n_bytes
+    if run.ports[number].free_ps > run.clock[FREE_BY]:
+        n_bytes += run.ports[number].sending_bytes
     return n_bytes
 
 

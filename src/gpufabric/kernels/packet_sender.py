@@ -15,10 +15,10 @@ from gpufabric.kernels.packet_events import (
     KIND_BITS,
     NOW,
     TIMEOUT,
-    kick,
     push,
     take_packet,
 )
+from gpufabric.kernels.packet_look import look_at_waiting
 from gpufabric.kernels.packet_pacing import (
     FAILED,
     LISTED,
@@ -70,9 +70,7 @@ def list_flow(run: PacketRun, number: int) -> None:
     if flow.state != UNLISTED or not has_work(run, flow):
         return
     append(run, number)
-    port = np.int64(run.routes[flow.first_hop])
-    if run.ports[port].sending == NONE:
-        kick(run, port)
+    look_at_waiting(run, np.int64(run.routes[flow.first_hop]))
 
 
 @inner_kernel

@@ -68,22 +68,22 @@ PACKET = np.dtype(
 # One cache line: what every packet touches.
 PORT = np.dtype(
     [
-        ("sending", np.int32),  # packet on its way out, -1 when idle
+        ("free_ps", np.int64),  # free for the next packet from then on [ps]
         ("head", np.int32),  # switch at the far end, -1: a NIC
         ("queued", np.int16),  # bit c: queue c has packets
         ("ready", np.int16),  # bit c: flows of class c may send here (ports of NICs)
         ("paused", np.int16),  # bit c: class c is paused by the far end
         ("last", np.int16),  # class that round robin served last
         ("reverse", np.int32),  # channel that comes back
-        ("speed", np.int32),  # first entry of `serial` for its speed
+        ("link", np.int32),  # first entry of `serial` for its speed and delays
         ("kmin", np.int32),  # ECN: no mark at this depth or less [byte]
         ("headroom", np.int32),  # of each lossless class of the channel's input [byte]
-        ("lane", np.int16),  # lane of arrivals at the far end, -1: no lane of its own
-        ("lane_pfc", np.int16),  # the same for PFC frames
-        ("alpha_log2", np.int32),  # dynamic threshold of the channel's input: free pool * 2**this
-        ("delay_ps", np.int64),  # from the end of sending to the far end's decision [ps]
-        ("n_packets", np.int64),  # sent
-        ("wire_bytes", np.int64),  # sent, with preamble and gap [byte]
+        ("slot", np.int32),  # place in `events` for its next look at what waits, see packet_look.py
+        ("lane", np.int16),  # lane of that place
+        ("alpha_log2", np.int16),  # dynamic threshold of the channel's input: free pool * 2**this
+        ("sending_bytes", np.int32),  # of the packet that was sent last or is being sent [byte]
+        ("n_packets", np.int64),  # sent, the one that is being sent too
+        ("wire_bytes", np.int64),  # the same, with preamble and gap [byte]
     ],
     align=True,
 )
@@ -94,7 +94,6 @@ ASIDE = np.dtype(
         ("kmax", np.int32),  # ECN: always a mark above this depth [byte]
         ("n_marked", np.int32),
         ("pmax", np.float64),  # ECN: probability of a mark at kmax
-        ("delay_pfc_ps", np.int64),  # from the end of sending a PFC frame to its effect [ps]
         ("gbps", np.float64),  # speed [Gb/s]
     ],
     align=True,
@@ -153,14 +152,9 @@ LINK = np.dtype(
         ("frees", np.int32),  # channel that the packet on its way out came on, -1: none
         ("frees_lane", np.int32),  # the virtual lane whose buffer it leaves
         ("frees_blocks", np.int32),  # what it leaves there [block]
-        ("lane_cut", np.int32),  # lane of arrivals of what the far end cuts through, -1: none
         ("fecn_bytes", np.int32),  # FECN: no mark at this depth or less [byte]
         ("unmarked", np.int32),  # FECN: packets that could have been marked since one was
-        ("is_cut", np.int32),  # 1: the packet on its way out arrives before it is sent
-        (
-            "cut_ps",
-            np.int64,
-        ),  # that its first bytes take, after which the far end forwards it [ps]
+        ("cut_ps", np.int64),  # that the first bytes take, after which the far end forwards [ps]
     ],
     align=True,
 )
@@ -224,8 +218,10 @@ QUEUE_PAIR = np.dtype(
 
 SERIAL = np.dtype(
     [
-        ("time_ps", np.int64),  # to send a packet of one size class at one speed [ps]
-        ("lane", np.int32),  # lane of its end, -1: no lane of its own
+        ("time_ps", np.int64),  # to send a packet of one size class over one kind of link [ps]
+        ("arrive_ps", np.int64),  # from the begin of sending to the far end's decision [ps]
+        ("lane", np.int32),  # lane of the end of sending, -1: no lane of its own
+        ("lane_arrive", np.int32),  # lane of the arrival, -1: no lane of its own
         ("n_bytes", np.int32),  # in buffers [byte]
         ("wire_bytes", np.int32),  # with preamble and gap [byte]
     ],
@@ -236,8 +232,9 @@ LANE = np.dtype(
     [
         ("offset", np.int64),  # first entry in `events`
         ("mask", np.int64),  # room - 1, the room a power of two
-        ("first", np.int64),  # events taken so far
+        ("first", np.int64),  # the next event that will happen; all before are taken or asleep
         ("end", np.int64),  # events added so far
+        ("kept", np.int64),  # events before are done with, and their places may be used again
     ],
     align=True,
 )
@@ -301,12 +298,12 @@ RULES = np.dtype(
         ("first_channel", np.int64),  # entry of `routes`: channel c stands c behind it
         ("first_channel_back", np.int64),  # the same for packets on their way back
         ("most_stamps", np.int64),  # switches that a packet has room for, 0: none writes
-        ("has_cut", np.int64),  # 1: some switches cut through
         ("has_fecn", np.int64),
         ("marking_rate", np.int64),  # FECN: packets between two marks
         ("fecn_least", np.int64),  # FECN: shorter packets are not marked [byte]
         ("has_arbiter", np.int64),  # 1: lanes take turns by tables of arbitration
         ("high_limit", np.int64),  # high priority may send so much in a row [block]
+        ("lane_sent", np.int64),  # the first of those of ends of sending
         ("lane_timeout", np.int64),
     ],
     align=True,
@@ -361,11 +358,11 @@ class PacketRun(NamedTuple):
     switches: Records  # SWITCH[n_switches]
     flows: Records  # QUEUE_PAIR[n_flows]
     routes: Ints  # int32[n_entries]: channels, row by row
-    serial: Records  # SERIAL[n_speeds * n_sizes]
+    serial: Records  # SERIAL[n_kinds_of_links * n_sizes]
     lanes: Records  # LANE[n_lanes]
-    due: Longs  # int64[64]: time [ps] * 32 + lane of each lane's first event, heap last, from place
-    #   32; before them the smaller of two, two by two, until place 1
-    events: Longs  # int64[2 * room]: time [ps] and code
+    due: Longs  # int64[2 * room]: time [ps] * 128 + lane of each lane's first event, heap last,
+    #   from place `room`; before them the smaller of two, two by two, until place 1
+    events: Longs  # int64[2 * room]: time [ps] and code, which is negative while asleep
     later: Records  # LATER[room + 1]: a heap of all other events, from place 1
     rules: Records  # RULES[1]
     settings: Records  # SETTING[n_channels * (n_classes + 1)], or none: all ports are alike

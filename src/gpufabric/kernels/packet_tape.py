@@ -59,13 +59,13 @@ def note_depth(run: PacketRun, number: int, traffic: int) -> None:
 
 @inner_kernel
 def note_busy(run: PacketRun, number: int, traffic: int, time_ps: int) -> None:
-    """Note that a port has sent a packet, which took so long until now.
+    """Note that a port begins to send a packet, which takes so long.
 
-    Reference: tests/reference/packet_tape.py, TapedEngine.leave.
+    Reference: tests/reference/packet_tape.py, TapedEngine.transmit.
     """
     if run.tape.row.size > 0 and run.tape.row[number] >= 0:
         now = run.clock[NOW]
-        keep_time(run.tape, run.tape.row[number] + traffic, BUSY, now - time_ps, now)
+        keep_time(run.tape, run.tape.row[number] + traffic, BUSY, now, now + time_ps)
 
 
 @inner_kernel

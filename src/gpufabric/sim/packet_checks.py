@@ -29,7 +29,7 @@ Longs = NDArray[np.int64]
 
 MOST = 2**31 - 1  # indices and buffers are int32
 MOST_CLASSES = 8
-MOST_PS = 2**60  # 13 days
+MOST_PS = 2**54  # 5 hours
 
 
 @dataclass(frozen=True)

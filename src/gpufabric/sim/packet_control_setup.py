@@ -33,6 +33,7 @@ __all__ = [
     "pacing_records",
 ]
 
+Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 KIND = {
@@ -138,7 +139,7 @@ def _set_hpcc(row: np.void, control: Control) -> None:
 
 
 def pacing_records(
-    checked: CheckedPackets, config: PacketConfig, flows: Records, ports: Records, room: int
+    checked: CheckedPackets, config: PacketConfig, flows: Records, delay_ps: Floats, room: int
 ) -> ControlRecords:
     """Return what flows and packets carry, and set the windows of `flows` that a trip fills."""
     kinds = np.array([KIND[one.kind] for one in config.flow_controls])
@@ -151,7 +152,7 @@ def pacing_records(
             records(PACING, 1), records(NOTE, 1), none, none, *_after_arrays(checked)
         )
     pacing = records(PACING, checked.n_flows)
-    pacing["base_rtt_ps"] = _base_rtt_ps(checked, config, ports)
+    pacing["base_rtt_ps"] = _base_rtt_ps(checked, config, delay_ps)
     for at, control in enumerate(config.flow_controls):
         if control.kind is ControlKind.HPCC:
             of_class = checked.control == at
@@ -173,14 +174,14 @@ def pacing_records(
     )
 
 
-def _base_rtt_ps(checked: CheckedPackets, config: PacketConfig, ports: Records) -> Longs:
+def _base_rtt_ps(checked: CheckedPackets, config: PacketConfig, delay_ps: Floats) -> Longs:
     """Time of a full packet over the path and of its ACK back, nothing else under way."""
     headers = config.headers
     data_extra, ack_extra = header_bytes(config)
     data = config.transport.mtu_bytes + headers.data_bytes + data_extra + headers.gap_bytes
     ack = headers.ack_bytes + ack_extra + headers.gap_bytes
-    there, flat = _path_ps(checked, checked.paths.first, checked.paths.channel, ports)
-    back, flat_back = _path_ps(checked, checked.back.first, checked.back.channel, ports)
+    there, flat = _path_ps(checked, checked.paths.first, checked.paths.channel, delay_ps)
+    back, flat_back = _path_ps(checked, checked.back.first, checked.back.channel, delay_ps)
     data_ps = data[checked.control] * there[checked.path]
     ack_ps = ack[checked.control] * back[checked.path]
     total = data_ps + ack_ps + (flat + flat_back)[checked.path]
@@ -189,13 +190,13 @@ def _base_rtt_ps(checked: CheckedPackets, config: PacketConfig, ports: Records) 
 
 
 def _path_ps(
-    checked: CheckedPackets, first: Longs, channel: NDArray[np.int32], ports: Records
+    checked: CheckedPackets, first: Longs, channel: NDArray[np.int32], delay_ps: Floats
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Time for each byte on the wire, and time whatever the size, of each row [ps]."""
     row = np.repeat(np.arange(first.size - 1), np.diff(first))
     per_byte, per_packet = np.zeros(first.size - 1), np.zeros(first.size - 1)
     np.add.at(per_byte, row, 8000 / checked.wires.gbps[channel])
-    np.add.at(per_packet, row, ports["delay_ps"][channel])
+    np.add.at(per_packet, row, delay_ps[channel])
     return per_byte, per_packet
 
 

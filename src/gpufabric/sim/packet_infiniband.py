@@ -78,7 +78,6 @@ def credit_rules(rules: Records, config: PacketConfig) -> None:
         rules["has_credits"] = 1
         rules["update_blocks"] = config.credits.update_blocks
         rules["has_fecn"] = config.fecn is not None
-        rules["has_cut"] = config.credits.cut_through_bytes > 0
     if config.fecn is not None:
         rules["marking_rate"] = config.fecn.marking_rate
         rules["fecn_least"] = config.fecn.packet_bytes
@@ -111,7 +110,7 @@ def link_records(checked: CheckedPackets, config: PacketConfig) -> LinkRecords:
         return LinkRecords(records(CREDIT, 0), none, lane_table, turns)
     wires, n_lanes = checked.wires, len(config.classes)
     links = records(LINK, wires.n_channels)
-    links["frees"] = links["lane_cut"] = -1
+    links["frees"] = -1
     links["cut_ps"] = _cut_ps(checked, config)
     n_bytes = np.full(wires.n_channels, config.credits.buffer_bytes, np.int64)
     if config.credits.buffer_bytes == 0:
