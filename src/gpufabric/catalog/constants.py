@@ -25,6 +25,7 @@ __all__ = [
     "generation_of",
     "gpu_generations",
     "nccl_constants",
+    "read_constants",
 ]
 
 Amount = Annotated[float, Field(ge=0)]
@@ -113,7 +114,8 @@ class CollectiveFit(Sourced):
     measured: tuple[Measured, ...] = Field(description="What the runs cover.")
 
 
-def _read(name: str) -> str:
+def read_constants(name: str) -> str:
+    """Return a file of this package's constants as JSON text."""
     folder = importlib.resources.files("gpufabric.catalog") / "constants"
     document = read_yaml((folder / name).read_bytes(), name)
     if document.faults:
@@ -124,19 +126,19 @@ def _read(name: str) -> str:
 @functools.cache
 def nccl_constants() -> NcclConstants:
     """Return the constants of NCCL's cost model."""
-    return NcclConstants.model_validate_json(_read("nccl.yaml"))
+    return NcclConstants.model_validate_json(read_constants("nccl.yaml"))
 
 
 @functools.cache
 def gpu_generations() -> Generations:
     """Return the GPU generations."""
-    return Generations.model_validate_json(_read("gpu_generations.yaml"))
+    return Generations.model_validate_json(read_constants("gpu_generations.yaml"))
 
 
 @functools.cache
 def collective_fit() -> CollectiveFit:
     """Return the fitted constants of collectives."""
-    return CollectiveFit.model_validate_json(_read("collective_fit.yaml"))
+    return CollectiveFit.model_validate_json(read_constants("collective_fit.yaml"))
 
 
 def generation_of(gpu: str, where: str = "gpu") -> str:

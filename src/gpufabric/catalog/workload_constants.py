@@ -1,0 +1,153 @@
+"""Constants of training and inference: models' dimensions, GPUs' rates, and the fitted shares."""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from gpufabric.catalog.constants import read_constants
+from gpufabric.catalog.groups import Count, Frozen, Positive, Sourced, Text
+from gpufabric.core.errors import Fault, InputError, nearest
+from gpufabric.core.text import _
+
+__all__ = [
+    "GpuCompute",
+    "GpuComputes",
+    "TransformerDimensions",
+    "Transformers",
+    "gpu_compute",
+    "gpu_computes",
+    "gpu_key",
+    "transformer_dimensions",
+    "transformers",
+]
+
+Amount = Annotated[int, Field(ge=0)]
+
+
+class TransformerDimensions(Frozen):
+    """Dimensions of one model, by kinds of blocks."""
+
+    hidden: Count
+    heads: Count
+    kv_heads: Count
+    head_size: Count = Field(description="Of a query and key, position included.")
+    value_size: Amount = Field(default=0, description="Of a value; 0: as of a key.")
+    query_rank: Amount = Field(default=0, description="Width that queries pass (MLA); 0: none.")
+    kv_rank: Amount = Field(default=0, description="Width that keys and values pass (MLA).")
+    rope_size: Amount = Field(default=0, description="Part of a key that all heads share (MLA).")
+    attention_blocks: Amount
+    windowed_blocks: Amount = Field(default=0, description="Attention blocks with a window.")
+    window: Amount = 0
+    mlp_blocks: Amount = 0
+    mlp_width: Amount = 0
+    gated: bool = True
+    moe_blocks: Amount = 0
+    experts: Amount = 0
+    experts_per_token: Amount = 0
+    expert_width: Amount = 0
+    expert_input: Amount = Field(default=0, description="Width of what experts get; 0: hidden.")
+    shared_width: Amount = 0
+    mamba_blocks: Amount = 0
+    mamba_heads: Amount = 0
+    mamba_head_size: Amount = 0
+    mamba_state: Amount = 0
+    mamba_groups: Amount = 0
+    vocabulary: Count
+    tied: bool = Field(default=False, description="One matrix for input and output tokens.")
+    predicted_tokens: Count = Field(default=1, description="Tokens predicted at once (MTP).")
+    source: Text
+
+    @model_validator(mode="after")
+    def _check(self) -> TransformerDimensions:
+        if self.moe_blocks and not (self.experts >= self.experts_per_token > 0 < self.expert_width):
+            raise ValueError(_("moe_blocks need experts, experts_per_token and expert_width."))
+        if self.mlp_blocks and not self.mlp_width:
+            raise ValueError(_("mlp_blocks need mlp_width."))
+        if self.heads % self.kv_heads:
+            raise ValueError(_("heads must be a multiple of kv_heads."))
+        return self
+
+
+class Transformers(Sourced):
+    """Presets of models."""
+
+    format_version: Literal[1]
+    models: dict[str, TransformerDimensions]
+
+
+class GpuCompute(Frozen):
+    """What a GPU's data sheet promises."""
+
+    tflops: dict[Literal["fp16", "bf16", "fp8", "mxfp8", "nvfp4"], Positive] = Field(
+        description="Matrix products by precision, without sparsity [TFLOP/s]."
+    )
+    memory_gb: Positive = Field(description="GPU memory [10**9 byte].")
+    memory_gbytes_per_s: Positive
+    nic_gbps: Positive = Field(description="Network of the reference design, per GPU [Gb/s].")
+    source: Text
+
+
+class GpuComputes(Sourced):
+    """All GPUs."""
+
+    format_version: Literal[1]
+    gpus: dict[str, GpuCompute]
+
+
+@functools.cache
+def transformers() -> Transformers:
+    """Return the presets of models."""
+    return Transformers.model_validate_json(read_constants("transformers.yaml"))
+
+
+@functools.cache
+def gpu_computes() -> GpuComputes:
+    """Return the GPUs' rates."""
+    return GpuComputes.model_validate_json(read_constants("gpu_compute.yaml"))
+
+
+def transformer_dimensions(name: str, where: str = "--model") -> TransformerDimensions:
+    """Return the dimensions of a model by its name, such as ``llama3-70b``.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    key = name.strip().lower().replace("_", "-").replace("llama3.1", "llama3")
+    models = transformers().models
+    if key in models:
+        return models[key]
+    what = _('the model "{name}" is unknown.').format(name=name[:64])
+    raise InputError(Fault(where, what, ", ".join(models), nearest(key, list(models))))
+
+
+def gpu_key(gpu: str, where: str = "gpu") -> str:
+    """Return the catalogue's name of a GPU, such as ``H100`` for ``H100-SXM-80GB``.
+
+    Raises
+    ------
+    InputError
+        If no GPU's name begins so.
+    """
+    key = gpu.strip().upper().removeprefix("NVIDIA ").removeprefix("AMD ").removeprefix("INSTINCT ")
+    known = gpu_computes().gpus
+    for name in sorted(known, key=len, reverse=True):
+        if key.startswith(name):
+            return name
+    what = _('the GPU "{gpu}" has no compute rates.').format(gpu=gpu[:64])
+    raise InputError(Fault(where, what, ", ".join(known), nearest(key, list(known))))
+
+
+def gpu_compute(gpu: str, where: str = "gpu") -> GpuCompute:
+    """Return what the data sheet of a GPU promises.
+
+    Raises
+    ------
+    InputError
+        If the GPU is unknown.
+    """
+    return gpu_computes().gpus[gpu_key(gpu, where)]
