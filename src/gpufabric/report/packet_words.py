@@ -27,7 +27,6 @@ __all__ = [
 
 MOST_ROWS = 12
 """Rows of the tables of roots and ports."""
-DATA = KINDS.index("data")
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -119,7 +118,7 @@ def key_figures(problem: PacketProblem, result: PacketResult) -> list[tuple[str,
         words = _time(result.latencies.quantile_ps(0.99))
         figures.append((_("packet latency, p99"), words))
     counts = (
-        (_("data packets sent"), result.ledger.sent[DATA]),
+        (_("data packets sent"), result.ledger.sent[KINDS.index("data")]),
         (_("packets dropped"), result.ledger.dropped.sum()),
         (_("packets sent again"), result.flows.repeats.sum()),
         (_("ECN marks"), result.ports.marked.sum()),
