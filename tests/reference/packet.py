@@ -24,6 +24,7 @@ from tests.reference.packet_faults import Faults
 from tests.reference.packet_hpcc import Hpcc, Stamp, extra, trip_ps
 from tests.reference.packet_random import mix, random_from
 from tests.reference.packet_route import Hops
+from tests.reference.packet_selective import Selective
 from tests.reference.packet_settings import Settings
 
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)
@@ -49,6 +50,7 @@ class Packet:
     came_on: int = -1
     marked: bool = False
     stamps: list[Stamp] | None = None
+    sacked: int = -1
     came_lane: int = -1
 
     def __post_init__(self) -> None:
@@ -89,6 +91,7 @@ class Flow:
     of_class: int
     control: Control
     window: int = 0
+    selective: Selective | None = None
     operation: Operation = Operation.WRITE
     started_ps: int = -1
     hpcc: Hpcc | None = None
@@ -223,6 +226,8 @@ class Engine:
             flow.operation = Operation(int(problem.operation[number]))
         if control.kind is ControlKind.CCT:
             first_index(flow)
+        if self.config.transport.most_apart_packets and flow.operation is not Operation.READ:
+            flow.selective = Selective(self.config.transport.reorder_packets)
         if control.kind is ControlKind.HPCC:
             given = round(control.hpcc.base_rtt_us * US)
             trip = given or trip_ps(self, control, route, back)

@@ -17,6 +17,11 @@ class Engine(one.Engine):
 
     def has_work(self, flow: Flow) -> bool:
         transport = self.config.transport
+        if flow.selective is not None:
+            if flow.selective.lost() is not None:
+                return True
+            if flow.next - flow.acked >= transport.most_apart_packets:
+                return False
         if flow.next >= flow.n:
             return False
         limit = flow.window
@@ -57,12 +62,18 @@ class Engine(one.Engine):
 
     def make_packet(self, number: int) -> Packet:
         flow, config = self.flows[number], self.config
-        size = self.size_of(flow, flow.next)
+        at = None if flow.selective is None else flow.selective.lost()
+        if at is None:
+            at = flow.next
+            flow.next += 1
+        else:
+            assert flow.selective is not None
+            flow.selective.repeat = at + 1
+        size = self.size_of(flow, at)
         wire = size + config.headers.gap_bytes
-        packet = Packet(one.DATA, number, flow.next, size, wire, flow.traffic, flow.route)
+        packet = Packet(one.DATA, number, at, size, wire, flow.traffic, flow.route)
         self.sent[one.DATA] += 1
-        flow.repeats += flow.next < flow.top
-        flow.next += 1
+        flow.repeats += at < flow.top
         flow.top = max(flow.top, flow.next)
         flow.last_wire = wire
         if flow.hpcc is not None:
@@ -83,6 +94,9 @@ class Engine(one.Engine):
     def acknowledge(self, number: int, expected: int) -> None:
         flow = self.flows[number]
         if expected > flow.acked:
+            if flow.selective is not None:
+                flow.selective.sacked -= set(range(expected))
+                flow.selective.repeat = max(flow.selective.repeat, expected)
             flow.acked = expected
             flow.next = max(flow.next, expected)
             flow.progress_ps = self.now
@@ -114,7 +128,11 @@ class Engine(one.Engine):
             if flow.retries > transport.retry_count:
                 flow.place = "failed"
                 return
-            flow.next = flow.acked
+            if flow.selective is None:
+                flow.next = flow.acked
+            else:
+                flow.selective.repeat = flow.acked
+                flow.selective.highest = flow.top + transport.reorder_packets
             flow.progress_ps = self.now
         flow.timer = True
         self.at(self.now + period, one.TIMEOUT, number)
@@ -184,7 +202,13 @@ class Engine(one.Engine):
         if packet.kind == one.CNP or packet.marked:
             self.take_cnp(packet.flow)
         take(self, packet)
-        if packet.kind == one.NAK:
+        selective = self.flows[packet.flow].selective
+        if packet.kind == one.NAK and selective is not None:
+            if packet.sacked >= self.flows[packet.flow].acked:
+                selective.sacked.add(packet.sacked)
+                selective.highest = max(selective.highest, packet.sacked)
+            self.acknowledge(packet.flow, packet.number)
+        elif packet.kind == one.NAK:
             self.reject(packet.flow, packet.number)
         elif packet.kind == one.ACK:
             self.acknowledge(packet.flow, packet.number)
@@ -210,15 +234,26 @@ class Engine(one.Engine):
             if flow.expected == flow.n or echo or flow.expected % transport.ack_every == 0:
                 self.answer(packet, one.ACK, marked=echo)
         elif packet.number > flow.expected:
-            flow.out_of_order += 1
-            if not flow.nak_sent:
-                flow.nak_sent = True
-                self.answer(packet, one.NAK, marked=echo)
+            self.take_early(packet, echo=echo)
         elif transport.acks_duplicates and not is_read:
             self.answer(packet, one.ACK, marked=echo)
 
+    def take_early(self, packet: Packet, *, echo: bool) -> None:
+        flow = self.flows[packet.flow]
+        flow.out_of_order += 1
+        if flow.selective is None:
+            if not flow.nak_sent:
+                flow.nak_sent = True
+                self.answer(packet, one.NAK, marked=echo)
+        elif packet.number not in flow.selective.kept:
+            flow.selective.kept.add(packet.number)
+            packet.sacked = packet.number
+            self.answer(packet, one.NAK, marked=echo)
+
     def take_in_order(self, number: int) -> None:
         flow = self.flows[number]
+        while flow.selective is not None and flow.expected in flow.selective.kept:
+            flow.expected += 1
         is_read, is_last = flow.operation is Operation.READ, flow.expected == flow.n
         if is_last:
             flow.delivered_ps = self.now
@@ -241,6 +276,7 @@ class Engine(one.Engine):
         wire = size + headers.gap_bytes
         packet = Packet(kind, number, flow.expected, size, wire, traffic, flow.back)
         packet.marked = marked
+        packet.sacked = data.sacked
         packet.stamps = None if kind == one.CNP else data.stamps
         self.sent[kind] += 1
         self.enqueue(flow.back[0], traffic, packet)

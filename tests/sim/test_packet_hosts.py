@@ -21,6 +21,7 @@ from gpufabric.sim.packet_config import (
     Transport,
 )
 from gpufabric.sim.packet_control import Hpcc
+from gpufabric.sim.packet_faults import BitErrors
 from tests.sim.packet_cases import US, incast, problem_of, star
 
 DATA, RETH, AETH, ACK, REQUEST, GAP = 62, 16, 4, 66, 78, 20  # bytes
@@ -155,3 +156,40 @@ def test_parameters_of_controls_are_checked_with_their_place() -> None:
         simulate_packets(problem, config)
     for place in ("controls[1].hpcc.target_utilization", "dcqcn: it is set", "control[1]"):
         assert place in str(caught.value)
+
+
+def lossy_transfer(loss: float, most_apart: int) -> tuple[float, int, int, int]:
+    """Goodput as a part of the lossless, packets sent again, lost, and NAKs: 400 Gb/s, 40 us."""
+    config = replace(BARE, transport=Transport(timeout_us=500.0, most_apart_packets=most_apart))
+    problem = problem_of(star(2, 400.0, 10 * US), 2, [(0, 1, 40_000_000)])
+    clean = simulate_packets(problem, config).flows.fct_ps[0]
+    faults = (BitErrors(0, loss_per_packet=loss),)
+    result = simulate_packets(replace(problem, faults=faults), config)
+    assert result.ledger.is_balanced
+    lost = int(result.ledger.dropped[0])
+    naks = int(result.ledger.sent[2])
+    return clean / result.flows.fct_ps[0], int(result.flows.repeats[0]), lost, naks
+
+
+def test_go_back_n_collapses_at_a_loss_that_selective_repeat_does_not_notice() -> None:
+    part, repeats, lost, gaps = lossy_transfer(0.001, 0)
+    again, again_repeats, again_lost, _ = lossy_transfer(0.001, 2048)
+    # A gap costs go-back-N what a round trip takes: 40 us of cable, two forwardings, ACK and data.
+    under_way = (40 * US + 2 * FORWARD_PS) * 400 / 8000 / (4096 + DATA + GAP)
+    assert 5 <= gaps <= lost
+    assert repeats == pytest.approx(gaps * under_way, rel=0.05)
+    assert part == pytest.approx(1 / (1 + gaps * under_way / (40_000_000 / 4096)), rel=0.05)
+    assert again_repeats == again_lost
+    assert part < 0.75
+    assert again > 0.97
+
+
+def test_a_lost_last_packet_is_repeated_after_the_time_out() -> None:
+    config = replace(BARE, transport=Transport(timeout_us=40.0, most_apart_packets=64))
+    problem = problem_of(star(2), 2, [(0, 1, 3 * 4096)])
+    faults = (BitErrors(0, start_us=2.3, end_us=2.6, loss_per_packet=1.0),)  # the last arrives then
+    result = simulate_packets(replace(problem, faults=faults), config)
+    assert result.ledger.dropped[0] == 1
+    assert result.flows.timeouts.tolist() == [1]
+    assert result.flows.repeats.tolist() == [1]
+    assert result.flows.acked_packets.tolist() == [3]

@@ -188,6 +188,8 @@ def configs(draw: Any) -> PacketConfig:
         window_follows_rate=draw(st.booleans()),
         timeout_us=draw(st.sampled_from([0.0, 15.0, 60.0])),
         retry_count=draw(st.integers(0, 3)),
+        most_apart_packets=draw(st.sampled_from([0, 0, 3, 64])),
+        reorder_packets=draw(st.sampled_from([0, 0, 2])),
     )
     n_overrides = draw(st.sampled_from([0, 0, 1, 2]))
     each = overrides(len(given_classes["classes"]))

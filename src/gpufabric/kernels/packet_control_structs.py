@@ -62,7 +62,7 @@ PACING = np.dtype(
 NOTE = np.dtype(
     [
         ("n_stamps", np.int32),  # HPCC: switches that have written; -1: none is to write
-        ("spare", np.int32),
+        ("sacked", np.int32),  # NAK with selective repeat: the packet that has come
     ],
     align=True,
 )

@@ -23,6 +23,7 @@ from gpufabric.kernels.packet_port import (
     enqueue,
 )
 from gpufabric.kernels.packet_rate import take_cnp
+from gpufabric.kernels.packet_selective import keep_early, note_arrived, take_kept
 from gpufabric.kernels.packet_sender import acknowledge, reject
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.packet_tape import note_latency
@@ -56,7 +57,11 @@ def receive(run: PacketRun, index: int) -> None:
     if kind == ACK:
         acknowledge(run, number, expected)
     elif kind == NAK:
-        reject(run, number, expected)
+        if run.rules[0].most_apart > 0 and run.flows[number].is_read == 0:
+            note_arrived(run, number, np.int64(run.notes[index].sacked))
+            acknowledge(run, number, expected)
+        else:
+            reject(run, number, expected)
 
 
 @inner_kernel
@@ -74,10 +79,7 @@ def receive_data(run: PacketRun, index: int) -> None:
     if packet.number == flow.expected:
         kind = take_in_order(run, int(packet.flow), is_echo)
     elif packet.number > flow.expected:
-        flow.n_out_of_order += 1
-        if flow.is_nak_sent == 0:
-            flow.is_nak_sent = 1
-            kind = NAK
+        kind = take_early(run, index)
     elif rules.acks_duplicates and flow.is_read == 0:
         kind = ACK
     if kind == SILENT:
@@ -86,6 +88,27 @@ def receive_data(run: PacketRun, index: int) -> None:
         number = int(packet.flow)
         packet.marked = 1 if is_echo else 0
         answer(run, index, number, kind)
+
+
+@inner_kernel
+def take_early(run: PacketRun, index: int) -> int:
+    """Take in a packet that follows a missing one; return the kind of the answer.
+
+    Reference: tests/reference/packet_ends.py, Engine.receive_data.
+    """
+    packet = run.packets[index]
+    number = np.int64(packet.flow)
+    flow = run.flows[number]
+    flow.n_out_of_order += 1
+    if run.rules[0].most_apart > 0 and flow.is_read == 0:
+        if not keep_early(run, number, np.int64(packet.number)):
+            return SILENT
+        run.notes[index].sacked = packet.number
+        return NAK
+    if flow.is_nak_sent:
+        return SILENT
+    flow.is_nak_sent = 1
+    return NAK
 
 
 @inner_kernel
@@ -110,6 +133,8 @@ def take_in_order(run: PacketRun, number: int, must_answer: bool) -> int:  # noq
     flow = run.flows[number]
     flow.expected += 1
     flow.is_nak_sent = 0
+    if run.rules[0].most_apart > 0 and flow.is_read == 0:
+        take_kept(run, number)
     is_last = flow.expected == flow.n_packets
     if is_last:
         flow.delivered_ps = run.clock[NOW]

@@ -30,9 +30,9 @@ from gpufabric.kernels.packet_pacing import (
 )
 from gpufabric.kernels.packet_port import DATA, NONE
 from gpufabric.kernels.packet_rate import count_bytes
+from gpufabric.kernels.packet_selective import find_lost, forget_acked
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.packet_tape import note_made
-from gpufabric.kernels.structs import Records
 
 __all__ = [
     "acknowledge",
@@ -45,11 +45,17 @@ __all__ = [
 
 
 @inner_kernel
-def has_work(run: PacketRun, flow: Records) -> bool:
+def has_work(run: PacketRun, number: int) -> bool:
     """Tell whether a flow has a packet to send that its window lets go.
 
     Reference: tests/reference/packet.py, Sender.has_work.
     """
+    flow, most_apart = run.flows[number], run.rules[0].most_apart
+    if most_apart > 0 and flow.is_read == 0:
+        if find_lost(run, number):
+            return True
+        if flow.next - flow.acked >= most_apart:
+            return False
     if flow.next >= flow.n_packets:
         return False
     limit = int(flow.window)
@@ -67,7 +73,7 @@ def list_flow(run: PacketRun, number: int) -> None:
     Reference: tests/reference/packet.py, Engine.list_flow.
     """
     flow = run.flows[number]
-    if flow.state != UNLISTED or not has_work(run, flow):
+    if flow.state != UNLISTED or not has_work(run, number):
         return
     append(run, number)
     look_at_waiting(run, np.int64(run.routes[flow.first_hop]))
@@ -107,13 +113,13 @@ def next_of_flows(run: PacketRun, port: int, traffic: int) -> int:
     if flow.state == FAILED:
         return NONE
     flow.state = UNLISTED
-    if not has_work(run, flow):
+    if not has_work(run, number):
         return NONE
     if flow.next_ps > run.clock[NOW]:
         sleep(run, number)
         return NONE
     index = make_packet(run, number)
-    if has_work(run, flow):
+    if has_work(run, number):
         append(run, number)
     return index
 
@@ -125,10 +131,11 @@ def make_packet(run: PacketRun, number: int) -> int:
     Reference: tests/reference/packet.py, Engine.make_packet.
     """
     flow, rules, now = run.flows[number], run.rules[0], run.clock[NOW]
+    at = take_number(run, number)
     size = flow.size_middle
-    if flow.next == 0:
+    if at == 0:
         size = flow.size_first
-    elif flow.next == flow.n_packets - 1:
+    elif at == flow.n_packets - 1:
         size = flow.size_last
     serial = run.serial[size]
     index = take_packet(run)
@@ -136,16 +143,15 @@ def make_packet(run: PacketRun, number: int) -> int:
     packet.flow = number
     packet.hop = flow.first_hop
     packet.channel = NONE
-    packet.number = flow.next
+    packet.number = at
     packet.n_bytes = serial.n_bytes
     packet.length = size
     packet.kind = DATA
     packet.traffic = flow.traffic
     packet.lane = flow.traffic
     packet.marked = 0
-    packet.is_repeat = 1 if flow.next < flow.top else 0
+    packet.is_repeat = 1 if at < flow.top else 0
     flow.n_repeats += packet.is_repeat
-    flow.next += 1
     flow.top = max(flow.top, flow.next)
     note_made(run, index)
     count = run.counts[DATA]
@@ -167,6 +173,22 @@ def make_packet(run: PacketRun, number: int) -> int:
 
 
 @inner_kernel
+def take_number(run: PacketRun, number: int) -> int:
+    """Number of the packet that a flow sends next: a lost one, or the one after all others.
+
+    Reference: tests/reference/packet_ends.py, Engine.make_packet.
+    """
+    flow = run.flows[number]
+    if run.rules[0].most_apart > 0 and flow.again < flow.highest - run.rules[0].reorder:
+        at = int(flow.again)
+        flow.again += 1
+    else:
+        at = int(flow.next)
+        flow.next += 1
+    return at
+
+
+@inner_kernel
 def acknowledge(run: PacketRun, number: int, expected: int) -> None:
     """Take in that all packets before `expected` have arrived.
 
@@ -174,6 +196,8 @@ def acknowledge(run: PacketRun, number: int, expected: int) -> None:
     """
     flow = run.flows[number]
     if expected > flow.acked:
+        if run.rules[0].most_apart > 0:
+            forget_acked(run, number, expected)
         flow.acked = expected
         flow.next = max(flow.next, flow.acked)
         flow.progress_ps = run.clock[NOW]
@@ -213,7 +237,11 @@ def time_out(run: PacketRun, number: int) -> None:
         if flow.n_retries > rules.retry_count:
             flow.state = FAILED
             return
-        flow.next = flow.acked
+        if rules.most_apart > 0:
+            flow.again = flow.acked
+            flow.highest = flow.top + rules.reorder
+        else:
+            flow.next = flow.acked
         flow.progress_ps = now
     flow.has_timer = 1
     push(run, rules.lane_timeout, now + rules.timeout_ps, number << KIND_BITS | TIMEOUT)

@@ -185,6 +185,8 @@ QUEUE_PAIR = np.dtype(
         ("size_last", np.int32),
         ("size_ack", np.int32),  # size class of its ACKs
         ("control", np.int32),  # entry of `controls`
+        ("highest", np.int32),  # selective repeat: last packet known to have arrived
+        ("again", np.int32),  # selective repeat: packets before it are not looked at again
         ("is_read", np.int32),  # 1: the receiver asks for the data and sends no ACKs
         ("window", np.int32),  # most bytes under way, 0: no limit [byte]
         ("is_nak_sent", np.int32),  # receiver: 1 since a NAK until the missing packet comes
@@ -285,6 +287,8 @@ RULES = np.dtype(
         ("has_credits", np.int64),  # 1: InfiniBand; classes are virtual lanes
         ("update_blocks", np.int64),  # a limit is told when it has grown by so many [block]
         ("has_faults", np.int64),  # 1: look at `faulty`
+        ("most_apart", np.int64),  # selective repeat: packets under way, 0: go-back-N
+        ("reorder", np.int64),  # selective repeat: packets that may overtake one
         ("until_acked", np.int64),  # 1: an ACK, 0: the last byte lets others start
         ("fan_out", np.int64),  # most flows that wait for one
         ("has_hops", np.int64),  # 1: routed packet by packet
@@ -340,6 +344,8 @@ FAULTY = np.dtype(
     align=True,
 )
 
+Bits = NDArray[np.int8]
+
 
 class PacketRun(NamedTuple):
     """A whole run of the packet engine: what is asked for and what is known so far."""
@@ -370,6 +376,8 @@ class PacketRun(NamedTuple):
     pacing: Records  # PACING[n_flows], or one row where no control needs it
     notes: Records  # NOTE[room of packets], or one row where no control needs it
     stamps: Records  # STAMP[room of packets * most_stamps]
+    sacked: Bits  # int8[n_flows * most_apart]: sender: 1: has arrived; by number, in a ring
+    kept: Bits  # int8[n_flows * most_apart]: receiver, likewise
     after: Records  # AFTER[n_flows], or no row: none waits for others
     released: Ints  # int32[n_entries]: flows that wait for a flow, row by row
     released_first: Longs  # int64[n_flows + 1], or none

@@ -250,6 +250,9 @@ def _check_config(checks: ArrayChecks, config: PacketConfig) -> None:
     checks.within("transport.window_bytes", config.transport.window_bytes, 0, MOST)
     checks.within("transport.timeout_us", config.transport.timeout_us, 0, 1e9)
     checks.within("transport.retry_count", config.transport.retry_count, 0, 1000)
+    apart = config.transport.most_apart_packets
+    checks.within("transport.most_apart_packets", apart, 0, 65_536)
+    checks.within("transport.reorder_packets", config.transport.reorder_packets, 0, 65_536)
     checks.within("buffer.total_bytes", config.buffer.total_bytes, 0, MOST)
     for name in ("reserve_bytes", "xoff_bytes", "xon_offset_bytes", "tail_bytes"):
         checks.within(f"buffer.{name}", getattr(config.buffer, name), 0, MOST)

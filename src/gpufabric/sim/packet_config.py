@@ -68,7 +68,7 @@ class Headers:
 
 @dataclass(frozen=True)
 class Transport:
-    """Queue pairs: a reliable connection with go-back-N.
+    """Queue pairs: a reliable connection with go-back-N or selective repeat.
 
     Parameters
     ----------
@@ -88,6 +88,11 @@ class Transport:
         Retry time-out [us]; 0: none. A flow without progress for this long, looked at once in
         this time, sends again: after one to two times this long (the InfiniBand specification
         allows one to four). Default: 4.096 us * 2**14.
+    most_apart_packets
+        Selective repeat: most packets from the first that is missing to the last one sent; the
+        receiver keeps those after a missing one, and only what is lost is sent again. 0: go-back-N.
+    reorder_packets
+        Selective repeat: a packet counts as lost when one more than so many behind it has come.
     retry_count
         Time-outs in a row before the queue pair fails.
     """
@@ -100,6 +105,8 @@ class Transport:
     window_follows_rate: bool = False
     timeout_us: float = 67_108.864
     retry_count: int = 7
+    most_apart_packets: int = 0
+    reorder_packets: int = 0
 
 
 def _classes() -> tuple[TrafficClass, ...]:

@@ -53,6 +53,8 @@ class ControlRecords(NamedTuple):
     notes: Records
     stamps: Records
     past: Records
+    sacked: NDArray[np.int8]
+    kept: NDArray[np.int8]
     after: Records
     released_first: Longs
     released: NDArray[np.int32]
@@ -146,10 +148,12 @@ def pacing_records(
     n_stamps = 0
     if (kinds == HPCC).any():
         n_stamps = max(1, int(np.diff(checked.paths.first).max(initial=1)) - 1)
-    if (kinds <= DCQCN).all():
+    most_apart = config.transport.most_apart_packets
+    ring = np.zeros(checked.n_flows * most_apart, np.int8)
+    if (kinds <= DCQCN).all() and not most_apart:
         none = records(STAMP, 0)
         return ControlRecords(
-            records(PACING, 1), records(NOTE, 1), none, none, *_after_arrays(checked)
+            records(PACING, 1), records(NOTE, 1), none, none, ring, ring, *_after_arrays(checked)
         )
     pacing = records(PACING, checked.n_flows)
     pacing["base_rtt_ps"] = _base_rtt_ps(checked, config, delay_ps)
@@ -170,6 +174,8 @@ def pacing_records(
         notes,
         records(STAMP, room * n_stamps),
         records(STAMP, checked.n_flows * n_stamps),
+        ring,
+        ring.copy(),
         *_after_arrays(checked),
     )
 

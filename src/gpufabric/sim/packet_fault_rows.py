@@ -258,7 +258,7 @@ def chances(schedule: Schedule, wire_bytes: NDArray[np.int64]) -> NDArray[np.flo
     with np.errstate(divide="ignore", invalid="ignore"):
         kept_log = np.where(bit > 0, np.outer(8 * wire_bytes, np.log1p(-bit)), 0.0).T
     lost: NDArray[np.float64] = 1.0 - (1.0 - packet[:, None]) * np.exp(kept_log)
-    return lost
+    return np.ascontiguousarray(lost)  # another order would be compiled for once more
 
 
 def faulty_channels(faults: Sequence[PacketFault], wires: Wires) -> Records:

@@ -191,6 +191,8 @@ def _rules(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
     rules["acks_duplicates"] = transport.acks_duplicates
     rules["timeout_ps"] = round(transport.timeout_us * PS)
     rules["retry_count"] = transport.retry_count
+    rules["most_apart"] = transport.most_apart_packets
+    rules["reorder"] = transport.reorder_packets
     rules["cnp_in_ack"] = transport.cnp_in_ack
     credit_rules(rules, config)
     rules["lane_timeout"] = -1
