@@ -25,9 +25,10 @@ from gpufabric.sim.packet_faults import (
 )
 from tests.reference.packet_ends import Engine
 from tests.sim.packet_cases import US, incast, problem_of, star
-from tests.sim.test_packet_parity import TRACE, UNTIL_PS, assert_equal, configs, problems, with_pool
+from tests.sim.test_packet_parity import TRACE, assert_equal, configs, problems, with_pool
 
 BARE = PacketConfig(ecn=None)
+UNTIL_PS = 120 * US  # the faults lie before 60 us
 FRAME, SHORT = 4096 + 62, 86  # bytes of a full frame; of an ACK on the wire
 
 
@@ -78,7 +79,7 @@ def assert_faults_equal(engine: Engine, result: PacketResult) -> None:
         assert result.drops[reason] == engine.faults.lost[reason]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(problems(), configs(), st.sampled_from([20_000, 100_000]), st.data())
 def test_kernel_with_faults_equals_reference_event_for_event(
     problem: PacketProblem, config: PacketConfig, pool_bytes: int, data: Any
