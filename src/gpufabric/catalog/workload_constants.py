@@ -15,16 +15,25 @@ from gpufabric.core.text import _
 __all__ = [
     "GpuCompute",
     "GpuComputes",
+    "MeasuredTraining",
+    "Software",
+    "Softwares",
+    "TrainingFit",
+    "TrainingResiduals",
     "TransformerDimensions",
     "Transformers",
     "gpu_compute",
     "gpu_computes",
     "gpu_key",
+    "softwares",
+    "training_fit",
+    "training_software",
     "transformer_dimensions",
     "transformers",
 ]
 
 Amount = Annotated[int, Field(ge=0)]
+Precision = Annotated[str, Field(pattern="^(fp16|bf16|fp8|mxfp8|nvfp4)$")]
 
 
 class TransformerDimensions(Frozen):
@@ -81,7 +90,7 @@ class Transformers(Sourced):
 class GpuCompute(Frozen):
     """What a GPU's data sheet promises."""
 
-    tflops: dict[Literal["fp16", "bf16", "fp8", "mxfp8", "nvfp4"], Positive] = Field(
+    tflops: dict[Precision, Positive] = Field(
         description="Matrix products by precision, without sparsity [TFLOP/s]."
     )
     memory_gb: Positive = Field(description="GPU memory [10**9 byte].")
@@ -95,6 +104,92 @@ class GpuComputes(Sourced):
 
     format_version: Literal[1]
     gpus: dict[str, GpuCompute]
+
+
+class Software(Frozen):
+    """What a training program does, as its documentation says."""
+
+    description: Text
+    fuses_attention: bool = Field(description="Attention as one kernel, without scores in memory.")
+    overlaps_data: bool = Field(description="Gradients and parameters move while others compute.")
+    overlaps_pipeline: bool = Field(description="Sends between stages are hidden.")
+    source: Text
+
+
+class Softwares(Sourced):
+    """All training programs."""
+
+    format_version: Literal[1]
+    software: dict[str, Software]
+
+
+class TrainingResiduals(Frozen):
+    """Errors of the fit in one class: ln(measured / predicted) of a step's time."""
+
+    n_runs: Count
+    n_sources: Count
+    low: float = Field(description="Quantile 0.1.")
+    high: float = Field(description="Quantile 0.9.")
+    median_error: float = Field(ge=0, description="Median of |predicted / measured - 1|.")
+
+
+class MeasuredTraining(Frozen):
+    """What the training runs on one GPU cover."""
+
+    gpu: Text
+    most_gpus: Count
+    precisions: tuple[Text, ...]
+    software: tuple[Text, ...]
+
+
+class TrainingFit(Sourced):
+    """What `make calibrate` fitted on measured training runs."""
+
+    format_version: Literal[1]
+    n_runs: Count
+    product_efficiency: dict[str, Positive] = Field(description="By GPU, of the 16-bit rate.")
+    precision_factor: dict[str, Positive] = Field(description="On that, by precision.")
+    core_efficiency: dict[str, Positive] = Field(description="Of attention, by generation.")
+    core_factor: dict[str, Positive] = Field(description="On that, by software.")
+    odd_core_factor: dict[str, Positive] = Field(description="Cores without tensor cores.")
+    operand_share: dict[str, Positive] = Field(description="Of operand traffic not hidden.")
+    stream_passes: dict[str, Positive] = Field(description="By software.")
+    routed_passes: dict[str, Positive] = Field(description="By software.")
+    mamba_passes: dict[str, Positive] = Field(description="Memory passes of Mamba.")
+    kernel_us: dict[str, Positive] = Field(description="By software.")
+    tensor_exposed: dict[str, Positive] = Field(description="By software.")
+    expert_exposed: dict[str, Positive] = Field(description="By software.")
+    expert_far_exposed: dict[str, Positive] = Field(description="The same over the network.")
+    steal: dict[str, Positive] = Field(description="Compute lost to hidden communication.")
+    residuals: dict[str, TrainingResiduals] = Field(description="By class of runs.")
+    measured: tuple[MeasuredTraining, ...] = Field(description="What the runs cover, by GPU.")
+
+
+@functools.cache
+def softwares() -> Softwares:
+    """Return the training programs."""
+    return Softwares.model_validate_json(read_constants("training_software.yaml"))
+
+
+@functools.cache
+def training_fit() -> TrainingFit:
+    """Return the fitted constants of training."""
+    return TrainingFit.model_validate_json(read_constants("training_fit.yaml"))
+
+
+def training_software(name: str, where: str = "--software") -> Software:
+    """Return what a training program does.
+
+    Raises
+    ------
+    InputError
+        If it is unknown.
+    """
+    known = softwares().software
+    if name in known:
+        return known[name]
+    what = _('"{name}" is unknown.').format(name=name[:64])
+    raise InputError(Fault(where, what, ", ".join(known), nearest(name, list(known))))
 
 
 @functools.cache
