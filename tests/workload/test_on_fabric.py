@@ -92,11 +92,11 @@ def test_only_what_crosses_the_network_is_run() -> None:
 
 
 def test_packets_say_nearly_what_flows_say() -> None:
-    place = plant(INFINIBAND, 16)
+    place = plant(RAIL, 16)
     cluster = cluster_of(place, load_catalog())
     schedule = schedule_of(cluster, "all_reduce", "Ring", 4e6)
-    by_flow = contention(place, schedule, Scenario("collective", routing=Routing("ftree")))
-    scenario = Scenario("collective", routing=Routing("ftree"), engine="packet")
+    by_flow = contention(place, schedule, Scenario("collective", routing=Routing("static")))
+    scenario = Scenario("collective", routing=Routing("static"), engine="packet")
     by_packet = contention(place, schedule, scenario)
     assert by_flow.slowdown == pytest.approx(1.0, abs=0.05)
     # Headers take 1 to 3 % of the wire, and the first packet its way.
