@@ -10,10 +10,9 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, deque
-from dataclasses import dataclass, field
 from typing import Any
 
-from gpufabric.sim.packet_config import ClassKind, Control, ControlKind, PacketConfig
+from gpufabric.sim.packet_config import ClassKind, ControlKind, PacketConfig
 from gpufabric.sim.packet_faults import SlowLink
 from gpufabric.sim.packet_messages import Operation
 from gpufabric.sim.packet_problem import PacketProblem
@@ -22,10 +21,13 @@ from tests.reference.packet_cct import Fecn, first_index
 from tests.reference.packet_credit import Credits
 from tests.reference.packet_faults import Faults
 from tests.reference.packet_hpcc import Hpcc, Stamp, extra, trip_ps
+from tests.reference.packet_pause import EXPIRE, PURGE, REFRESH, WATCH, Pauses
 from tests.reference.packet_random import mix, random_from
+from tests.reference.packet_records import Flow, Packet, Port
 from tests.reference.packet_route import Hops
 from tests.reference.packet_selective import Selective
 from tests.reference.packet_settings import Settings
+from tests.reference.packet_turns import charge, next_by_weight
 
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)
 FAULT, DRAIN = 8, 9
@@ -33,96 +35,6 @@ DATA, ACK, NAK, CNP, PFC = range(5)
 ORDER = {FAULT: -1, START: 0, ARRIVE: 1, SENT: 2, ALPHA: 3, DECREASE: 4, INCREASE: 5, TIMEOUT: 6}
 RARE = 7
 US = 1_000_000
-
-
-@dataclass(eq=False)
-class Packet:
-    """A frame; `wire` and `size` in bytes."""
-
-    kind: int
-    flow: int
-    number: int
-    size: int
-    wire: int
-    traffic: int
-    route: list[int]
-    hop: int = 0
-    came_on: int = -1
-    marked: bool = False
-    stamps: list[Stamp] | None = None
-    sacked: int = -1
-    came_lane: int = -1
-
-    def __post_init__(self) -> None:
-        self.lane = self.traffic
-
-
-@dataclass(eq=False)
-class Port:
-    """The sending end of a channel: a queue for each class, PFC frames apart."""
-
-    queues: list[deque[Packet]]
-    flows: list[deque[int]]
-    pfc: deque[Packet] = field(default_factory=deque)
-    free: int = -1
-    sending: Packet | None = None
-    rank: tuple[int, int, int] = (0, 0, 0)
-    asked: bool = True
-    paused: set[int] = field(default_factory=set)
-    last: int = 0
-    most: list[int] = field(default_factory=list)
-    marked: int = 0
-    n_pauses: int = 0
-    sent_wire: int = 0
-
-
-@dataclass(eq=False)
-class Flow:
-    """A message and the two ends of its queue pair."""
-
-    route: list[int]
-    back: list[int]
-    size: int
-    n: int
-    line: float
-    rate: float
-    target: float
-    traffic: int
-    of_class: int
-    control: Control
-    window: int = 0
-    selective: Selective | None = None
-    operation: Operation = Operation.WRITE
-    started_ps: int = -1
-    hpcc: Hpcc | None = None
-    last_wire: int = 0
-    wake_ps: int = 0
-    acked: int = 0
-    next: int = 0
-    top: int = 0
-    expected: int = 0
-    place: str = ""
-    nak_sent: bool = False
-    timer: bool = False
-    retries: int = 0
-    slowed: bool = False
-    cct_index: int = 0
-    alpha: float = 0.0
-    alpha_cnp: bool = False
-    rate_cnp: bool = False
-    time_stage: int = 0
-    byte_stage: int = 0
-    sent_bytes: int = 0
-    next_ps: int = 0
-    progress_ps: int = 0
-    increase_ps: int = -1
-    last_cnp_ps: int = -(2**61)
-    delivered_ps: int = -1
-    acked_ps: int = -1
-    cnps: int = 0
-    repeats: int = 0
-    timeouts: int = 0
-    out_of_order: int = 0
 
 
 def waiting(problem: PacketProblem) -> list[list[int]]:
@@ -157,10 +69,12 @@ class Engine:
                 [deque() for _ in range(n)],
                 [deque() for _ in range(n)],
                 last=n - 1,
+                credit=[0] * n,
                 most=[0] * n,
             )
             for _ in self.gbps
         ]
+        self.pauses = Pauses(self)
         self.settings = Settings(wires, config, self.headroom)
         self.flows = [self.flow(problem, at) for at in range(problem.n_flows)]
         self.buffers = {
@@ -307,6 +221,10 @@ class Engine:
             WAKE: self.wake,
             FAULT: self.faults.change,
             DRAIN: self.faults.drained,
+            EXPIRE: self.pauses.expire,
+            REFRESH: self.pauses.refresh,
+            WATCH: self.pauses.watch,
+            PURGE: self.pauses.purge,
         }
         acts[kind](what)
 
@@ -327,11 +245,13 @@ class Engine:
             if traffic is None:
                 return
             if port.queues[traffic]:
-                self.transmit(number, self.first_waiting(number, traffic))
+                packet = self.first_waiting(number, traffic)
             else:
                 packet = self.next_of_flows(port.flows[traffic].popleft())
-                if packet is not None:
-                    self.transmit(number, packet)
+            if packet is not None:
+                if not self.config.classes[traffic].is_strict:
+                    charge(port.credit, traffic, packet.wire)
+                self.transmit(number, packet)
 
     def next_of_port(self, number: int) -> int | None:
         if self.credits is not None:
@@ -348,6 +268,11 @@ class Engine:
         strict = [at for at in able if classes[at].is_strict]
         if strict:
             return max(strict)
+        weights = [0 if one.is_strict else one.weight for one in classes]
+        if able and any(weights):
+            quanta = [self.config.quantum_bytes * weight for weight in weights]
+            port.last = next_by_weight(able, port.last, port.credit, quanta)
+            return port.last
         if able:
             after = [at for at in able if at > port.last]
             port.last = min(after or able)
@@ -355,26 +280,32 @@ class Engine:
         return None
 
     def first_waiting(self, number: int, traffic: int) -> Packet:
-        port = self.ports[number]
-        packet = port.queues[traffic].popleft()
+        packet, port = self.take_waiting(number, traffic), self.ports[number]
+        if packet.came_on < 0:
+            return packet
+        depth = sum(other.size for other in port.queues[traffic])
+        if packet.kind == DATA and packet.stamps is not None:
+            gbps = self.faults.gbps[number]
+            packet.stamps.append(Stamp(self.now, port.sent_wire, depth, gbps))
+        if self.fecn is not None:
+            self.fecn.mark(number, packet, depth)
+        ecn = self.settings.ecn(number, traffic)
+        if ecn is not None:
+            self.mark(number, packet, depth, ecn)
+        return packet
+
+    def take_waiting(self, number: int, traffic: int) -> Packet:
+        packet = self.ports[number].queues[traffic].popleft()
         came = packet.came_on
         if came < 0:
             return packet
-        if packet.kind == DATA and packet.stamps is not None:
-            depth = sum(other.size for other in port.queues[traffic])
-            sent = port.sent_wire
-            packet.stamps.append(Stamp(self.now, sent, depth, self.faults.gbps[number]))
         if self.settings.kind(came, traffic).is_counted:
             buffer = self.buffers[self.head[came]]
             buffer.release(came, traffic, packet.size)
             if buffer.may_resume(came, traffic):
                 buffer.pausing.remove((came, traffic))
                 self.send_pfc(self.reverse[came], traffic, pause=False)
-        if self.fecn is not None:
-            self.fecn.mark(number, packet, sum(other.size for other in port.queues[traffic]))
-        ecn = self.settings.ecn(number, traffic)
-        if ecn is not None:
-            self.mark(number, packet, sum(other.size for other in port.queues[traffic]), ecn)
+
         return packet
 
     def mark(self, number: int, packet: Packet, depth: int, ecn: tuple[int, int, float]) -> None:
@@ -447,17 +378,6 @@ class Engine:
         self.ports[number].pfc.append(frame)
         self.look(number)
 
-    def hold(self, number: int, traffic: int, *, pause: bool) -> None:
-        port = self.ports[number]
-        if not self.settings.obeys_pfc(number, traffic):
-            return
-        if pause and traffic not in port.paused:
-            port.paused.add(traffic)
-            port.n_pauses += 1
-        elif not pause and traffic in port.paused:
-            port.paused.remove(traffic)
-            self.kick(number)
-
     # Arrivals --------------------------------------------------------------------------------
 
     def arrive(self, packet: Packet) -> None:
@@ -470,7 +390,7 @@ class Engine:
                 self.credits.take_limit(self.reverse[channel], packet)
                 return
             pause = packet.number % 2 == 1
-            self.hold(self.reverse[channel], packet.number // 2, pause=pause)
+            self.pauses.hold(self.reverse[channel], packet.number // 2, pause=pause)
             return
         if self.credits is not None:
             self.credits.take_room(channel, packet)
@@ -491,6 +411,9 @@ class Engine:
         traffic, out = self.settings.queue(channel, packet.traffic), packet.route[packet.hop]
         packet.lane = traffic
         kind = self.settings.kind(channel, traffic)
+        if self.pauses.drops(out, traffic):
+            self.dropped[packet.kind] += 1
+            return
         if not kind.is_counted:
             self.enqueue(out, traffic, packet)
             return
@@ -503,4 +426,4 @@ class Engine:
         self.enqueue(out, traffic, packet)
         if kind is ClassKind.LOSSLESS and buffer.must_pause(channel, traffic):
             buffer.pausing.add((channel, traffic))
-            self.send_pfc(self.reverse[channel], traffic, pause=True)
+            self.pauses.send(channel, traffic)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from gpufabric.sim.packet_config import ControlKind
 from gpufabric.sim.packet_messages import Operation
 from tests.reference import packet as one
-from tests.reference.packet import US, Flow, Packet
+from tests.reference.packet import US
 from tests.reference.packet_cct import run_down, take_becn
 from tests.reference.packet_hpcc import extra, take
+from tests.reference.packet_records import Flow, Packet
 
 
 class Engine(one.Engine):

@@ -77,6 +77,11 @@ class Settings:
     def obeys_pfc(self, port: int, traffic: int) -> bool:
         return bool(self.last(port, traffic, "has_pfc", otherwise=True))
 
+    def has_watchdog(self, port: int, traffic: int) -> bool:
+        return self.tail[port] >= 0 and bool(
+            self.last(port, traffic, "has_watchdog", otherwise=True)
+        )
+
     def ecn(self, port: int, traffic: int) -> tuple[int, int, float] | None:
         """Kmin and Kmax for the port's speed, and Pmax."""
         one = self.config.classes[traffic]

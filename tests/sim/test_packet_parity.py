@@ -15,10 +15,12 @@ from gpufabric.sim.packet_config import (
     Dcqcn,
     Ecn,
     PacketConfig,
+    PauseTime,
     PortOverride,
     SwitchBuffer,
     TrafficClass,
     Transport,
+    Watchdog,
 )
 from gpufabric.sim.packet_control import Hpcc
 from gpufabric.sim.packet_messages import After
@@ -75,6 +77,8 @@ def classes(draw: Any) -> dict[str, Any]:
             )
             for one in rows
         )
+    if draw(st.booleans()):
+        rows = tuple(replace(one, weight=draw(st.integers(1, 5))) for one in rows)
     least = {"data_class": 0, "ack_class": -1, "cnp_class": 0}
     return {
         "classes": rows,
@@ -95,6 +99,7 @@ def overrides(draw: Any, n_classes: int) -> PortOverride:
         kind=maybe(*ClassKind),
         queue=maybe(0, n_classes - 1),
         has_pfc=maybe(False, True),
+        has_watchdog=maybe(False),
         headroom_bytes=headroom_bytes,
         headroom_cable_m=None if headroom_bytes is not None else maybe(1.5, 300.0),
         alpha_log2=maybe(-2, 1),
@@ -191,10 +196,21 @@ def configs(draw: Any) -> PacketConfig:
         most_apart_packets=draw(st.sampled_from([0, 0, 3, 64])),
         reorder_packets=draw(st.sampled_from([0, 0, 2])),
     )
+    watchdog = Watchdog(
+        detect_us=draw(st.sampled_from([0.5, 3.0, 20.0])),
+        restore_us=draw(st.sampled_from([0.7, 15.0])),
+        action=draw(st.sampled_from(["drop", "forward"])),
+    )
     n_overrides = draw(st.sampled_from([0, 0, 1, 2]))
     each = overrides(len(given_classes["classes"]))
     return PacketConfig(
         **given_classes,
+        pause_time=PauseTime(
+            quanta=draw(st.sampled_from([0, 0, 3, 100, 1000])),
+            refresh_part=draw(st.sampled_from([0.3, 0.5, 1.0])),
+        ),
+        watchdog=draw(st.sampled_from([None, watchdog])),
+        quantum_bytes=draw(st.sampled_from([100, 1_600, 9_000])),
         overrides=tuple(draw(each) for _ in range(n_overrides)),
         buffer=buffer,
         ecn=draw(st.sampled_from([ecn, ecn, None])),
@@ -227,6 +243,12 @@ def assert_equal(engine: Engine, result: PacketResult) -> None:
     assert result.ports.marked.tolist() == [port.marked for port in engine.ports]
     assert result.ports.most_queued_bytes.tolist() == [port.most for port in engine.ports]
     assert result.ports.pauses.sum(axis=1).tolist() == [port.n_pauses for port in engine.ports]
+    n_classes = len(engine.config.classes)
+    for name, theirs in (("storms", "n_storms"), ("expired", "expired")):
+        count = getattr(engine.pauses, theirs)
+        places = [[count[port, at] for at in range(n_classes)] for port in range(len(engine.ports))]
+        assert getattr(result.ports, name).tolist() == places
+    assert result.drops["watchdog"] == sum(engine.pauses.dropped.values())
     ledger = result.ledger
     for kind in range(5):
         assert ledger.sent[kind] == engine.sent[kind]

@@ -13,6 +13,7 @@ from gpufabric.kernels.packet_events import (
     ARRIVE,
     DECREASE,
     DRAIN,
+    EXPIRE,
     FAULT,
     FREE_BY,
     FULL,
@@ -28,11 +29,14 @@ from gpufabric.kernels.packet_events import (
     N_TRACED,
     NEVER,
     NOW,
+    PURGE,
+    REFRESH,
     SENT,
     SPARE,
     START,
     TIMEOUT,
     WAKE,
+    WATCH,
     earliest,
     give_back,
     kick,
@@ -40,13 +44,13 @@ from gpufabric.kernels.packet_events import (
     take_event,
 )
 from gpufabric.kernels.packet_faults import change, drained, is_lost, waits_in_host
+from gpufabric.kernels.packet_pause import expire, hold, purge, refresh, watch
 from gpufabric.kernels.packet_port import (
     NONE,
     PFC,
     first_waiting,
     forward,
     give_room,
-    hold,
     next_class,
     take_credits,
     transmit,
@@ -56,6 +60,7 @@ from gpufabric.kernels.packet_read import begin, look_at_progress
 from gpufabric.kernels.packet_receiver import receive
 from gpufabric.kernels.packet_sender import next_of_flows, wake
 from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.packet_turns import charge
 
 __all__ = ["NEEDS_ROOM", "RAN", "run_packets"]
 
@@ -132,6 +137,14 @@ def happen_seldom(run: PacketRun, kind: int, number: int) -> None:
     elif kind == DRAIN:
         drained(run, number, np.int64(run.routes[run.packets[number].hop]))
         receive(run, number)
+    elif kind == EXPIRE:
+        expire(run, number)
+    elif kind == REFRESH:
+        refresh(run, number)
+    elif kind == WATCH:
+        watch(run, number)
+    elif kind == PURGE:
+        purge(run, number)
 
 
 @inner_kernel
@@ -196,6 +209,8 @@ def start(run: PacketRun, number: int) -> None:
         else:
             index = next_of_flows(run, number, traffic)
         if index != NONE:
+            if run.rules[0].has_weights:
+                charge(run, number, traffic, index)
             transmit(run, number, index)
 
 

@@ -25,9 +25,10 @@ from gpufabric.kernels.packet_events import (
     ARRIVE,
     KIND_BITS,
     NOW,
+    REFRESH,
     give_back,
-    kick,
     post,
+    push_later,
     take_packet,
 )
 from gpufabric.kernels.packet_hpcc import write_telemetry
@@ -41,19 +42,22 @@ from gpufabric.kernels.packet_settings import (
     kind_of,
     kmax_of,
     kmin_of,
-    obeys_pfc,
     pmax_of,
     queue_of,
 )
 from gpufabric.kernels.packet_structs import LOST_WITHOUT_WAY, PacketRun
-from gpufabric.kernels.packet_tape import note_asked, note_busy, note_depth, note_hold
+from gpufabric.kernels.packet_tape import note_asked, note_busy, note_depth
+from gpufabric.kernels.packet_turns import next_by_weight
 from gpufabric.kernels.structs import Records
 
 __all__ = [
     "ACK",
     "CNP",
     "DATA",
+    "DROPS",
+    "FORWARDS",
     "NAK",
+    "NO_STORM",
     "PFC",
     "SIZE_ACK",
     "SIZE_CNP",
@@ -63,16 +67,18 @@ __all__ = [
     "first_waiting",
     "forward",
     "give_room",
-    "hold",
     "next_class",
     "send_pfc",
+    "send_xoff",
     "take_credits",
+    "take_waiting",
     "transmit",
 ]
 
 DATA, ACK, NAK, CNP, PFC = range(5)  # kinds of packets
 SIZE_PFC, SIZE_ACK, SIZE_CNP = range(3)  # size classes; those of data follow
 NONE = -1
+NO_STORM, FORWARDS, DROPS = range(3)  # what a watchdog does now
 
 
 @inner_kernel
@@ -117,6 +123,10 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
     packet.channel = channel
     packet.came_lane = packet.lane
     packet.lane = traffic
+    if rules.has_pauses and run.pauses[out * (rules.n_classes + 1) + traffic].storm == DROPS:
+        run.pauses[out * (rules.n_classes + 1) + traffic].n_dropped += 1
+        drop(run, index)
+        return
     kind = kind_of(run, channel, traffic)
     if kind != UNCOUNTED:
         queued = run.queues[out * (rules.n_classes + 1) + traffic].n_bytes
@@ -130,7 +140,7 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
         enqueue(run, out, traffic, index)
         if kind == LOSSLESS and must_pause(run, channel, traffic):
             run.inputs[channel * (rules.n_classes + 1) + traffic].is_pausing = 1
-            send_pfc(run, np.int64(run.ports[channel].reverse), traffic, 1)
+            send_xoff(run, channel, traffic)
             note_asked(run, channel, traffic)
     else:
         enqueue(run, out, traffic, index)
@@ -207,26 +217,19 @@ def tell_limit(run: PacketRun, channel: int, traffic: int) -> None:
 
 
 @inner_kernel
-def hold(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
-    """Pause one class at a port, or let it go on.
+def send_xoff(run: PacketRun, channel: int, traffic: int) -> None:
+    """Let an input pause the far end, and again before the pause is over if it has an end.
 
-    Reference: tests/reference/packet.py, Engine.hold.
+    Reference: tests/reference/packet_pause.py, Pauses.send.
     """
-    if not obeys_pfc(run, number, traffic):
+    send_pfc(run, np.int64(run.ports[channel].reverse), traffic, 1)
+    if not run.rules[0].has_pauses:
         return
-    port, now = run.ports[number], run.clock[NOW]
-    held = run.held[number * (run.rules[0].n_classes + 1) + traffic]
-    bit = np.int64(1) << traffic
-    if is_pause and not port.paused & bit:
-        port.paused |= bit
-        held.since_ps = now
-        held.n_pauses += 1
-        note_hold(run, number, traffic, 1)
-    elif not is_pause and port.paused & bit:
-        port.paused &= ~bit
-        held.held_ps += now - held.since_ps
-        note_hold(run, number, traffic, 0)
-        kick(run, number)
+    place = channel * (run.rules[0].n_classes + 1) + traffic
+    pause = run.pauses[place]
+    if pause.pause_ps > 0:
+        pause.again_ps = run.clock[NOW] + pause.refresh_ps
+        push_later(run, np.int64(pause.again_ps), place << KIND_BITS | REFRESH)
 
 
 @inner_kernel
@@ -245,6 +248,9 @@ def next_class(run: PacketRun, number: int) -> int:
         while not strict >> queue & 1:
             queue -= 1
         return queue
+    if run.rules[0].has_weights:
+        port.last = next_by_weight(run, number, able)
+        return np.int64(port.last)
     queue = np.int64(port.last)
     while True:
         queue += 1
@@ -262,6 +268,26 @@ def first_waiting(run: PacketRun, number: int, traffic: int) -> int:
 
     Reference: tests/reference/packet.py, Engine.first_waiting.
     """
+    rules = run.rules[0]
+    index = take_waiting(run, number, traffic)
+    if traffic == rules.n_classes or run.packets[index].channel == NONE:
+        return index
+    n_bytes = np.int64(run.queues[number * (rules.n_classes + 1) + traffic].n_bytes)
+    if rules.most_stamps > 0 and run.packets[index].kind == DATA:
+        write_telemetry(run, index, number, n_bytes)
+    if rules.has_fecn:
+        mark_fecn(run, number, traffic, index)
+    if rules.ecn >> traffic & 1 and n_bytes > kmin_of(run, number, traffic):
+        mark(run, run.packets[index], number, traffic)
+    return index
+
+
+@inner_kernel
+def take_waiting(run: PacketRun, number: int, traffic: int) -> int:
+    """Take the first packet out of a port's queue and give back its buffer.
+
+    Reference: tests/reference/packet.py, Engine.take_waiting.
+    """
     rules, port = run.rules[0], run.ports[number]
     queue = run.queues[number * (rules.n_classes + 1) + traffic]
     index = int(queue.first)
@@ -274,17 +300,12 @@ def first_waiting(run: PacketRun, number: int, traffic: int) -> int:
     channel = int(packet.channel)
     if traffic == rules.n_classes or channel == NONE:
         return index
-    if rules.most_stamps > 0 and packet.kind == DATA:
-        write_telemetry(run, index, number, np.int64(queue.n_bytes))
     if kind_of(run, channel, traffic) != UNCOUNTED:
         release(run, channel, traffic, np.int64(packet.n_bytes))
         if may_resume(run, channel, traffic):
             run.inputs[channel * (rules.n_classes + 1) + traffic].is_pausing = 0
             send_pfc(run, np.int64(run.ports[channel].reverse), traffic, 0)
-    if rules.has_fecn:
-        mark_fecn(run, number, traffic, index)
-    if rules.ecn >> traffic & 1 and queue.n_bytes > kmin_of(run, number, traffic):
-        mark(run, packet, number, traffic)
+
     return index
 
 

@@ -266,6 +266,11 @@ PACKET_COUNT = np.dtype(
 RULES = np.dtype(
     [
         ("n_classes", np.int64),
+        ("has_pauses", np.int64),  # 1: pauses end by themselves or are watched, see PAUSE
+        ("detect_ps", np.int64),  # watchdog: pause with packets waiting that is a storm [ps]
+        ("restore_ps", np.int64),  # watchdog: without a pause before a storm is over [ps]
+        ("storm", np.int64),  # watchdog: FORWARDS, DROPS
+        ("has_weights", np.int64),  # 1: classes take turns by weight
         ("has_settings", np.int64),  # 1: ports or classes differ, see SETTING
         ("strict", np.int64),  # bit c: class c goes before those without
         ("counted", np.int64),  # bit c: class c takes buffer from the pool, and may be dropped
@@ -371,6 +376,9 @@ class PacketRun(NamedTuple):
     events: Longs  # int64[2 * room]: time [ps] and code, which is negative while asleep
     later: Records  # LATER[room + 1]: a heap of all other events, from place 1
     rules: Records  # RULES[1]
+    shares: Ints  # int32[n_channels * (n_classes + 1)]: bytes a class may still send, or none
+    quanta: Ints  # int32[n_classes]: bytes at each turn; see packet_turns.py
+    pauses: Records  # PAUSE[n_channels * (n_classes + 1)], or none: no watchdog, no pause time
     settings: Records  # SETTING[n_channels * (n_classes + 1)], or none: all ports are alike
     controls: Records  # CONTROL[n_controls]
     pacing: Records  # PACING[n_flows], or one row where no control needs it

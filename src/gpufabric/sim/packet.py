@@ -122,6 +122,12 @@ class PortOutcome:
         virtual lane had no credits for what was next; and for how long in all [ps].
     dropped
         int64[n_channels, n_classes]: packets that came by the channel and found no room.
+    expired
+        int64[n_channels, n_classes]: pauses that ended by their time, without XON.
+    storms, storm_ps
+        int64[n_channels, n_classes]: storms that the watchdog saw, and how long in all [ps].
+    watchdog_dropped
+        int64[n_channels, n_classes]: packets that it dropped.
     """
 
     packets: Longs
@@ -131,6 +137,10 @@ class PortOutcome:
     pauses: Longs
     paused_ps: Longs
     dropped: Longs
+    expired: Longs
+    storms: Longs
+    storm_ps: Longs
+    watchdog_dropped: Longs
 
 
 @dataclass(frozen=True)
@@ -145,8 +155,8 @@ class PacketResult:
         By channel, for InfiniBand; None otherwise.
     drops
         Packets dropped by reason: ``headroom`` (a lossless class), ``buffer`` (a lossy one),
-        ``link`` (it was down), ``error`` (spoilt), ``mtu`` (too long for a port), ``host`` (no
-        room in a NIC with a slow host), ``route`` (its switch knew no way).
+        ``watchdog`` (a storm), ``link`` (it was down), ``error`` (spoilt), ``mtu`` (too long for a
+        port), ``host`` (no room in a NIC with a slow host), ``route`` (its switch knew no way).
     most_shared_bytes
         int64[n_switches]: most of the shared pool in use [byte].
     hops
@@ -317,7 +327,22 @@ def _ports(run: PacketRun) -> PortOutcome:
         pauses=_by_class(run.held["n_pauses"], shape),
         paused_ps=held + np.where(bits, run.clock[NOW] - since, 0),
         dropped=_by_class(run.inputs["n_dropped"], shape),
+        **_watched(run, shape),
     )
+
+
+def _watched(run: PacketRun, shape: tuple[int, int]) -> dict[str, Longs]:
+    pauses = run.pauses
+    if pauses.size == 0:
+        names = ("expired", "storms", "storm_ps", "watchdog_dropped")
+        return {name: np.zeros((shape[0], shape[1] - 1), np.int64) for name in names}
+    open_ps = np.where(pauses["storm"] > 0, run.clock[NOW] - pauses["storm_since_ps"], 0)
+    return {
+        "expired": _by_class(pauses["n_expired"], shape),
+        "storms": _by_class(pauses["n_storms"], shape),
+        "storm_ps": _by_class(pauses["storm_ps"] + open_ps, shape),
+        "watchdog_dropped": _by_class(pauses["n_dropped"], shape),
+    }
 
 
 def _by_class(values: NDArray[np.integer], shape: tuple[int, int]) -> Longs:
@@ -339,4 +364,5 @@ def _drops(run: PacketRun) -> dict[str, int]:
         "mtu": int(run.lost[LOST_BY_SIZE]),
         "host": int(run.lost[LOST_IN_HOST]),
         "route": int(run.lost[LOST_WITHOUT_WAY]),
+        "watchdog": int(run.pauses["n_dropped"].sum()),
     }

@@ -10,9 +10,11 @@ from gpufabric.sim.packet_routing_config import PacketRouting
 from gpufabric.sim.packet_switch_config import (
     ClassKind,
     Ecn,
+    PauseTime,
     PortOverride,
     SwitchBuffer,
     TrafficClass,
+    Watchdog,
 )
 
 __all__ = [
@@ -24,10 +26,12 @@ __all__ = [
     "Headers",
     "PacketConfig",
     "PacketRouting",
+    "PauseTime",
     "PortOverride",
     "SwitchBuffer",
     "TrafficClass",
     "Transport",
+    "Watchdog",
 ]
 
 
@@ -127,6 +131,9 @@ class PacketConfig:
     data_class, ack_class, cnp_class
         Class of each kind of packet; data may have others, see ``PacketProblem.traffic_class``.
         An `ack_class` of -1 is that of the data it answers.
+    quantum_bytes
+        With weights: bytes that a class may send at its turn for each unit of its weight [byte].
+        What a packet takes beyond is missing at the next turn.
     overrides
         What single switches, ports and classes do differently, each over those before it.
     headers, buffer, ecn, dcqcn, transport
@@ -142,6 +149,8 @@ class PacketConfig:
         How switches choose among equal paths, where the problem has tables of next hops.
     fecn
         InfiniBand's marks, in place of `ecn`; none where None.
+    pause_time, watchdog
+        How long PFC pauses hold; no watchdog where None.
     forwarding_ns
         From a packet's last bit at a switch to its place in the buffer [ns]: store and forward.
     pause_reaction_ns
@@ -159,6 +168,7 @@ class PacketConfig:
     data_class: int = 0
     ack_class: int = 0
     cnp_class: int = 1
+    quantum_bytes: int = 1_600
     overrides: tuple[PortOverride, ...] = ()
     headers: Headers = Headers()
     buffer: SwitchBuffer = field(default_factory=SwitchBuffer)
@@ -170,6 +180,8 @@ class PacketConfig:
     arbitration: Arbitration | None = None
     routing: PacketRouting = field(default_factory=PacketRouting)
     fecn: Fecn | None = None
+    pause_time: PauseTime = field(default_factory=PauseTime)
+    watchdog: Watchdog | None = None
     forwarding_ns: float = 500.0
     pause_reaction_ns: float = 600.0
     tick_ps: int = 1

@@ -12,10 +12,19 @@ from gpufabric.routing.channels import FIBRE_NS_PER_M
 from gpufabric.sim.packet_checks import CheckedPackets
 from gpufabric.sim.packet_config import PacketConfig
 from gpufabric.sim.packet_headroom import headroom_for
+from gpufabric.sim.packet_override import places_of
 from gpufabric.sim.packet_problem import Wires
 from gpufabric.sim.packet_switch_config import ClassKind, Ecn, PortOverride
 
-__all__ = ["alpha_log2_for", "has_settings", "marked_classes", "settings_for"]
+__all__ = [
+    "alpha_log2_for",
+    "has_settings",
+    "has_weights",
+    "marked_classes",
+    "quanta_for",
+    "settings_for",
+    "shares_for",
+]
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
@@ -34,6 +43,22 @@ def has_settings(config: PacketConfig) -> bool:
     """Tell whether any port or class differs from the others."""
     own = any(one.ecn is not None or one.alpha_log2 is not None for one in config.classes)
     return own or bool(config.overrides)
+
+
+def has_weights(config: PacketConfig) -> bool:
+    """Tell whether classes take turns by weight."""
+    return any(one.weight > 0 and not one.is_strict for one in config.classes)
+
+
+def shares_for(wires: Wires, config: PacketConfig) -> Ints:
+    """Return int32[n_channels * (n_classes + 1)], all zero; none without weights."""
+    n_queues = wires.n_channels * (len(config.classes) + 1)
+    return np.zeros(n_queues if has_weights(config) else 0, np.int32)
+
+
+def quanta_for(config: PacketConfig) -> Ints:
+    """Return int32[n_classes]: bytes that each class may send at its turn."""
+    return np.array([one.weight * config.quantum_bytes for one in config.classes], np.int32)
 
 
 def settings_for(checked: CheckedPackets, config: PacketConfig) -> Records:
@@ -58,7 +83,8 @@ def settings_for(checked: CheckedPackets, config: PacketConfig) -> Records:
         marked[:, at] = one.is_marked and ecn is not None
         _set_ecn(column, wires, Ecn() if ecn is None else ecn)
     for override in config.overrides:
-        goes_out, comes_in = _places(wires, config, override)
+        goes_out = places_of(wires, config, override)
+        comes_in = goes_out[wires.reverse]
         _apply_in(table, comes_in, checked, config, override)
         _apply_out(table, goes_out, wires, override)
         if override.is_marked is not None:
@@ -101,18 +127,6 @@ def _set_ecn(rows: Records, wires: Wires, ecn: Ecn) -> None:
     rows["kmin"] = ecn.kmin_bytes * wires.gbps / 100
     rows["kmax"] = ecn.kmax_bytes * wires.gbps / 100
     rows["pmax"] = ecn.pmax
-
-
-def _places(wires: Wires, config: PacketConfig, override: PortOverride) -> tuple[Bools, Bools]:
-    """Where an override holds, by channel and class: ports that send, and inputs."""
-    goes_out = np.ones(wires.n_channels, np.bool_)
-    if override.switches or override.ports:
-        goes_out = np.isin(wires.tail, override.switches)
-        goes_out[list(override.ports)] = True
-    n_classes = len(config.classes)
-    is_class = np.zeros(n_classes + 1, np.bool_)
-    is_class[list(override.classes or range(n_classes))] = True
-    return goes_out[:, None] & is_class, goes_out[wires.reverse][:, None] & is_class
 
 
 def _apply_in(

@@ -57,13 +57,17 @@ from gpufabric.sim.packet_hop_setup import hops_for, routes_for, routing_rules
 from gpufabric.sim.packet_infiniband import credit_rules, link_records
 from gpufabric.sim.packet_lanes import first_lanes, link_rows, link_times, wider_lanes
 from gpufabric.sim.packet_messages import Operation
+from gpufabric.sim.packet_pause_time import pause_rules, pauses_for
 from gpufabric.sim.packet_recording import NO_TAPE, with_more_packets
 from gpufabric.sim.packet_seeds import generators
 from gpufabric.sim.packet_settings import (
     alpha_log2_for,
     has_settings,
+    has_weights,
     marked_classes,
+    quanta_for,
     settings_for,
+    shares_for,
 )
 from gpufabric.sim.packet_sizes import Sizes, sizes_of
 
@@ -130,6 +134,9 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         settings=settings,
         controls=controls,
         **control._asdict(),
+        pauses=pauses_for(checked.wires, config),
+        shares=shares_for(checked.wires, config),
+        quanta=quanta_for(config),
         counts=records(PACKET_COUNT, 5),
         clock=clock,
         random=generators(config),
@@ -179,6 +186,9 @@ def _rules(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
         "lossless": [one.kind is ClassKind.LOSSLESS for one in classes],
     }
     rules["ecn"] = marked_classes(config)
+    rules["has_weights"] = has_weights(config)
+    for name, value in pause_rules(config).items():
+        rules[name] = value
     rules["has_settings"] = has_settings(config)
     for name, bits in of_rule.items():
         rules[name] = sum(1 << at for at, is_set in enumerate(bits) if is_set)

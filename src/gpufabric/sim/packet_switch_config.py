@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["ClassKind", "Ecn", "PortOverride", "SwitchBuffer", "TrafficClass"]
+__all__ = [
+    "ClassKind",
+    "Ecn",
+    "PauseTime",
+    "PortOverride",
+    "SwitchBuffer",
+    "TrafficClass",
+    "Watchdog",
+]
 
 
 class ClassKind(Enum):
@@ -58,11 +66,14 @@ class TrafficClass:
         What happens when buffers fill.
     is_strict
         Goes before classes that are not, and before strict ones with a lower number; the others
-        take turns, a packet each.
+        take turns: a packet each, or by weight.
     is_marked
         Switches set ECN "congestion experienced" on its packets.
     ecn
         Its own thresholds, in place of ``PacketConfig.ecn``.
+    weight
+        Share of a port's bytes among the classes that are not strict: deficit weighted round
+        robin. 0 in all of them: a packet each.
     alpha_log2
         Its own exponent of the dynamic threshold, in place of ``SwitchBuffer.alpha_log2``.
     """
@@ -71,6 +82,7 @@ class TrafficClass:
     is_strict: bool = False
     is_marked: bool = False
     ecn: Ecn | None = None
+    weight: int = 0
     alpha_log2: int | None = None
 
 
@@ -116,6 +128,53 @@ class SwitchBuffer:
 
 
 @dataclass(frozen=True)
+class PauseTime:
+    """How long a pause holds.
+
+    Parameters
+    ----------
+    quanta
+        In an XOFF frame, at most 65,535: of 512 bit times at the port's speed each; 0: until XON.
+    refresh_part
+        An input that still wants the pause sends XOFF again after this part of the time.
+
+    Notes
+    -----
+    Source: IEEE 802.3, annex 31B (quanta, 512 bit times). Switches send the longest time and XON
+    in time, so the default leaves out the frames that make a pause longer; 1/2 is assumed.
+    """
+
+    quanta: int = 0
+    refresh_part: float = 0.5
+
+
+@dataclass(frozen=True)
+class Watchdog:
+    """PFC watchdog of every port of a switch.
+
+    Parameters
+    ----------
+    detect_us
+        A class that is paused for this long without a break while packets wait is in a storm; one
+        that has nothing to send is looked at again after this time [us].
+    restore_us
+        The storm is over when no pause holds and the last PFC frame came this long ago [us].
+    action
+        What becomes of the class in a storm: ``drop`` its packets, waiting and to come, or
+        ``forward`` them in spite of the pause.
+
+    Notes
+    -----
+    Source of the defaults: SONiC, ``pfcwd start_default`` (200 ms and 200 ms, drop). SONiC looks at
+    its counters once in a polling time and also drops what comes in by the port; both are left out.
+    """
+
+    detect_us: float = 200_000.0
+    restore_us: float = 200_000.0
+    action: str = "drop"
+
+
+@dataclass(frozen=True)
 class PortOverride:
     """What some ports do differently; None leaves a thing as it is.
 
@@ -134,6 +193,8 @@ class PortOverride:
         Class as which packets of `classes` are treated that come in: a wrong DSCP map.
     has_pfc
         Whether PFC frames are sent for the classes, and obeyed.
+    has_watchdog
+        Whether the watchdog, if there is one, guards the classes that go out.
     headroom_bytes
         Of each class and port where packets come in [byte].
     headroom_cable_m
@@ -152,6 +213,7 @@ class PortOverride:
     kind: ClassKind | None = None
     queue: int | None = None
     has_pfc: bool | None = None
+    has_watchdog: bool | None = None
     headroom_bytes: int | None = None
     headroom_cable_m: float | None = None
     alpha_log2: int | None = None
