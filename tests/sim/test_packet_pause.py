@@ -14,7 +14,9 @@ from gpufabric.sim.packet_config import (
     Transport,
     Watchdog,
 )
+from tests.reference.packet_ends import Engine
 from tests.sim.packet_cases import US, Link, incast, problem_of
+from tests.sim.test_packet_parity import assert_equal
 
 BUFFER = SwitchBuffer(xoff_bytes=30_000, xon_offset_bytes=20_000)
 BARE = PacketConfig(ecn=None, buffer=BUFFER)
@@ -160,3 +162,21 @@ def test_faults_of_pauses_are_told_together() -> None:
         "watchdog.action: the action is 'shout'",
     ):
         assert place in str(caught.value)
+
+
+@pytest.mark.parametrize("action", ["drop", "forward"])
+@pytest.mark.parametrize(("quanta", "part"), [(0, 0.5), (65_535, 0.5), (100, 1.0)])
+def test_storms_and_pauses_with_an_end_are_as_in_the_reference(
+    action: str, quanta: int, part: float
+) -> None:
+    problem = problem_of(LINKS, 3, [(0, 2, 40 * 4096), (1, 0, 30 * 4096), (0, 1, 20 * 4096)])
+    watchdog = Watchdog(detect_us=90.0, restore_us=150.0, action=action)
+    own = PortOverride(ports=(4,), has_watchdog=False)
+    config = replace(guarded(action, own), pause_time=PauseTime(quanta, part), watchdog=watchdog)
+    engine = Engine(problem, config)
+    engine.run(1_500 * US)
+    result = simulate_packets(problem, config, until_ps=1_500 * US, trace_rows=100_000)
+    assert_equal(engine, result)
+    assert result.ports.storms.sum() > 0
+    assert (result.ports.expired.sum() > 0) == (quanta == 100)
+    assert (result.drops["watchdog"] > 0) == (action == "drop")
