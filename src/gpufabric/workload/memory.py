@@ -63,7 +63,8 @@ def training_memory(job: TrainingJob) -> Memory:
     Activations follow Korthikanti et al., arXiv:2205.05198: about what each kernel writes, in
     16 bit, divided by tensor and context ways; the first stage keeps as many micro-batches as
     there are stages. With full recomputation only the input of each layer is kept, and one
-    layer's insides.
+    layer's insides. Programs that keep activations in 8 bit, move them to the host, or compute
+    norms again need less: a fifth of the published runs would not fit by this reckoning.
     """
     model, plan = job.model, job.plan
     own = model.parameters - model.expert_parameters
@@ -73,6 +74,8 @@ def training_memory(job: TrainingJob) -> Memory:
     experts = model.expert_parameters / (plan.expert * plan.pipeline)
     share = [(dense, job.data_ways * plan.context), (experts, job.expert_data_ways)]
     weights = sum(count / (ways if plan.zero >= 3 else 1) for count, ways in share)
+    if plan.zero >= 3:  # two layers at a time are gathered: one in use, one coming
+        weights += min(1.0, 2 / model.n_layers) * sum(count for count, _ways in share)
     gradients = sum(count / (ways if plan.zero >= 2 else 1) for count, ways in share)
     optimizer = sum(count / (ways if plan.zero >= 1 else 1) for count, ways in share)
     if plan.trains_adapters:

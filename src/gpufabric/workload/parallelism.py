@@ -15,7 +15,7 @@ from gpufabric.core.text import _
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.transformer import Transformer
 
-__all__ = ["RECOMPUTE", "SCHEDULES", "Group", "TrainingJob", "TrainingPlan"]
+__all__ = ["RECOMPUTE", "SCHEDULES", "Group", "TrainingJob", "TrainingPlan", "placed"]
 
 RECOMPUTE = ("none", "selective", "full")
 """What is computed again in the backward pass: nothing, attention's core, or all blocks."""
@@ -212,28 +212,29 @@ class TrainingJob:
             "expert_data": (self.expert_data_ways, plan.expert),
             "pipeline": (plan.pipeline, self.cluster.n_ranks // plan.pipeline),
         }[name]
-        return self._placed(name, size, stride)
+        return placed(self.cluster, name, size, stride)
 
-    def _placed(self, name: str, size: int, stride: int) -> Group:
-        """Ranks `stride` apart: those of one domain, and the group's share of its NICs.
 
-        All groups of one kind work at the same time, so that each has the NICs of a domain by
-        its share of the domain's GPUs.
-        """
-        each = self.cluster.gpus_per_domain
-        inside = min(size, max(1, each // stride))
-        if size == 1:
-            return Group(name, 1, 1, None)
-        domains = -(-size // inside)
-        wire = self.cluster.wire_gbytes_per_s
-        cluster = Cluster(
-            self.cluster.gpu,
-            inside,
-            domains,
-            wire * inside / each if wire is not None and domains > 1 else None,
-            self.cluster.transport if domains > 1 else "none",
-            n_nics=max(1, self.cluster.n_nics * inside // each),
-            has_nvls=self.cluster.has_nvls,
-            has_sharp=self.cluster.has_sharp,
-        )
-        return Group(name, size, inside, cluster)
+def placed(cluster: Cluster, name: str, size: int, stride: int) -> Group:
+    """Return a group of ranks `stride` apart: those of one domain, its share of the NICs.
+
+    All groups of one kind work at the same time, so that each has the NICs of a domain by
+    its share of the domain's GPUs.
+    """
+    each = cluster.gpus_per_domain
+    inside = min(size, max(1, each // stride))
+    if size == 1:
+        return Group(name, 1, 1, None)
+    domains = -(-size // inside)
+    wire = cluster.wire_gbytes_per_s
+    own = Cluster(
+        cluster.gpu,
+        inside,
+        domains,
+        wire * inside / each if wire is not None and domains > 1 else None,
+        cluster.transport if domains > 1 else "none",
+        n_nics=max(1, cluster.n_nics * inside // each),
+        has_nvls=cluster.has_nvls,
+        has_sharp=cluster.has_sharp,
+    )
+    return Group(name, size, inside, own)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from gpufabric.catalog.workload_constants import Software, gpu_compute
 from gpufabric.workload.closed_form import estimate
+from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.parallelism import Group, TrainingJob
 from gpufabric.workload.transformer import Block, Product
 
-__all__ = ["StepWork", "work_of"]
+__all__ = ["StepWork", "collective_s", "work_of"]
 
 NUMBER_BYTES = 2.0  # activations and their gradients in 16 bit
 PRODUCT_BYTES = {"fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "mxfp8": 1.0, "nvfp4": 0.5}
@@ -274,11 +276,17 @@ def _local_parameters(job: TrainingJob) -> list[tuple[float, int]]:
     return [(dense, job.data_ways * plan.context), (experts, job.expert_data_ways)]
 
 
-def _collective_s(group: Group, op: str, n_bytes: float) -> float:
+def collective_s(group: Group, op: str, n_bytes: float) -> float:
     """Seconds of one collective over `n_bytes` as nccl-tests counts them."""
     if group.cluster is None or n_bytes <= 0:
         return 0.0
-    return float(estimate(group.cluster, op, np.array([n_bytes])).time_us[0]) / 1e6
+    return _on_cluster_s(group.cluster, op, n_bytes)
+
+
+@functools.lru_cache(maxsize=4096)
+def _on_cluster_s(cluster: Cluster, op: str, n_bytes: float) -> float:
+    """The same; kept, as a search asks for few sizes very often."""
+    return float(estimate(cluster, op, np.array([n_bytes])).time_us[0]) / 1e6
 
 
 def _inner_communication(job: TrainingJob, share: float) -> tuple[float, float, float]:
@@ -299,19 +307,17 @@ def _inner_communication(job: TrainingJob, share: float) -> tuple[float, float, 
         group, size = job.group("tensor"), tokens * d.hidden * NUMBER_BYTES
         blocks = d.attention_blocks + d.mlp_blocks + d.mamba_blocks
         blocks += d.moe_blocks if d.shared_width else 0
-        gather, scatter = (
-            _collective_s(group, op, size) for op in ("all_gather", "reduce_scatter")
-        )
+        gather, scatter = (collective_s(group, op, size) for op in ("all_gather", "reduce_scatter"))
         tensor_s = share * blocks * ((3 + again) * gather + (2 + again) * scatter)
     if plan.expert > 1:
         width = (d.expert_input or d.hidden) * d.experts_per_token
         size = tokens / plan.tensor * width * DISPATCH_BYTES[plan.precision]
-        once = _collective_s(job.group("expert"), "alltoall", size)
+        once = collective_s(job.group("expert"), "alltoall", size)
         expert_s = share * d.moe_blocks * (4 + 2 * again) * once
     if plan.context > 1:
         keys_and_values = 2 * d.kv_heads * d.head_size / min(plan.tensor, d.kv_heads)
         size = tokens * keys_and_values * NUMBER_BYTES * plan.context
-        once = _collective_s(job.group("context"), "all_gather", size)
+        once = collective_s(job.group("context"), "all_gather", size)
         context_s = share * d.attention_blocks * (3 + again) * once
     return tensor_s, expert_s, context_s
 
@@ -331,11 +337,11 @@ def _data_communication(job: TrainingJob, local: list[tuple[float, int]]) -> tup
             continue
         group = job.group(name)
         if plan.zero == 0:
-            reduce_s += _collective_s(group, "all_reduce", count * NUMBER_BYTES)
+            reduce_s += collective_s(group, "all_reduce", count * NUMBER_BYTES)
             continue
-        reduce_s += _collective_s(group, "reduce_scatter", count * NUMBER_BYTES)
+        reduce_s += collective_s(group, "reduce_scatter", count * NUMBER_BYTES)
         gathers = 2.0 if plan.zero == 3 else 1.0
-        gather_s += gathers * _collective_s(group, "all_gather", count * NUMBER_BYTES)
+        gather_s += gathers * collective_s(group, "all_gather", count * NUMBER_BYTES)
     return reduce_s, gather_s
 
 

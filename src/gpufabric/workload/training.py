@@ -7,7 +7,7 @@ the rules of overlap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,16 @@ from gpufabric.workload.parallelism import Group, TrainingJob
 from gpufabric.workload.step_time import StepParts, parts_of, shares_of
 from gpufabric.workload.step_work import work_of
 
-__all__ = ["GROUPS", "MODEL", "MODEL_VERSION", "SOFTWARE", "TrainingEstimate", "class_of", "train"]
+__all__ = [
+    "GROUPS",
+    "MODEL",
+    "MODEL_VERSION",
+    "SOFTWARE",
+    "TrainingEstimate",
+    "class_of",
+    "forward",
+    "train",
+]
 
 MODEL = "training-step"
 MODEL_VERSION = 1
@@ -143,6 +152,27 @@ def train(
         tuple(job.group(name) for name in GROUPS),
         reasons,
     )
+
+
+def forward(job: TrainingJob, software: str = SOFTWARE) -> tuple[float, float]:
+    """Seconds of computing and of communication of one forward pass of one micro-batch.
+
+    Notes
+    -----
+    Of a step without recomputation, products and memory traffic are a third, cores of attention
+    1 of 3.5, tensor parallelism two of five collectives, experts two of four.
+    """
+    fit, program = training_fit(), training_software(software)
+    gpu, precision = gpu_key(job.cluster.gpu), job.plan.precision
+    shares = shares_of(fit, gpu, job.cluster.generation, precision, (software, program))
+    plain = replace(job, plan=replace(job.plan, recompute="none", trains_adapters=False))
+    work = work_of(plain, program)
+    once = work._replace(
+        core_s=work.core_s * 3 / 3.5, odd_core_s=0.0, gradient_s=0.0, micro_batches=1.0
+    )
+    parts = parts_of(once, shares)
+    network_s = float(parts.tensor_s) * 2 / 5 + float(parts.expert_s) / 2
+    return float(parts.compute_s) / 3, network_s + float(parts.context_s) / 3
 
 
 def extrapolations(job: TrainingJob, software: str, fit: TrainingFit) -> tuple[str, ...]:

@@ -1,0 +1,162 @@
+"""The fastest ways to divide a training step among the GPUs of a cluster, by trying all sensible.
+
+Sensible: tensor parallelism inside an NVLink domain and within the heads; pipeline stages that
+share the layers with at most a tenth lost; full sharding without a pipeline; the least
+recomputation that fits into memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from gpufabric.catalog.workload_constants import training_fit
+from gpufabric.core.errors import Fault, InputError
+from gpufabric.core.text import _
+from gpufabric.workload.cluster import Cluster
+from gpufabric.workload.memory import training_memory
+from gpufabric.workload.parallelism import RECOMPUTE, TrainingJob, TrainingPlan
+from gpufabric.workload.training import SOFTWARE, TrainingEstimate, train
+from gpufabric.workload.transformer import Transformer
+
+__all__ = ["SearchResult", "search"]
+
+MICRO_BATCHES = (1, 2, 4, 8)
+LONG_SEQUENCE_TOKENS = 16384  # from here on, context parallelism is tried
+MOST_UNEVEN = 1.1  # slowest stage over the mean
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found.
+
+    Parameters
+    ----------
+    best
+        Fastest plans, the fastest first.
+    n_tried
+        Plans whose step was computed.
+    n_too_large
+        Plans that no GPU has the memory for.
+    """
+
+    best: tuple[TrainingEstimate, ...]
+    n_tried: int
+    n_too_large: int
+
+
+def search(
+    model: Transformer,
+    cluster: Cluster,
+    plan: TrainingPlan,
+    software: str = SOFTWARE,
+    n_best: int = 5,
+) -> SearchResult:
+    """Return the fastest plans for a model on a cluster.
+
+    Parameters
+    ----------
+    model, cluster
+        What trains where.
+    plan
+        Batch, sequence, precision and schedule; its ways are what is searched.
+    software
+        Program, as the catalogue names it.
+    n_best
+        How many plans to return, at least 1.
+
+    Raises
+    ------
+    InputError
+        If no plan divides the GPUs and the batch, or none fits into memory.
+    """
+    fit = training_fit()
+    found: list[TrainingEstimate] = []
+    n_too_large = n_tried = 0
+    for candidate in _candidates(model, cluster, plan):
+        job = _with_least_recomputation(model, cluster, candidate)
+        if job is None:
+            n_too_large += 1
+            continue
+        n_tried += 1
+        found.append(train(job, software, fit))
+    if not found:
+        if n_too_large:
+            what = _("the model needs more memory than {n} GPUs have, whatever the plan.")
+            fault = Fault("model", what.format(n=cluster.n_ranks))
+        else:
+            what = _("{batch} sequences cannot be divided among {n} GPUs.")
+            fault = Fault("global_batch", what.format(batch=plan.global_batch, n=cluster.n_ranks))
+        raise InputError([fault])
+    found.sort(key=lambda one: one.step_s)
+    return SearchResult(tuple(found[: max(1, n_best)]), n_tried, n_too_large)
+
+
+def _divisors(number: int, most: int) -> list[int]:
+    return [each for each in range(1, min(number, most) + 1) if number % each == 0]
+
+
+def _candidates(model: Transformer, cluster: Cluster, plan: TrainingPlan) -> Iterator[TrainingPlan]:
+    """Plans that divide the GPUs, layers, experts and batch; memory not looked at."""
+    d = model.dimensions
+    n = cluster.n_ranks
+    tensors = [each for each in _divisors(d.heads, cluster.gpus_per_domain) if n % each == 0]
+    contexts = (1, 2, 4, 8) if plan.sequence_tokens >= LONG_SEQUENCE_TOKENS else (1,)
+    for tensor, context, pipeline in itertools.product(
+        tensors, contexts, _divisors(n, model.n_layers)
+    ):
+        ways = tensor * context * pipeline
+        if n % ways or plan.global_batch % (n // ways) or not _is_even(model, pipeline, 1):
+            continue
+        each = plan.global_batch // (n // ways)
+        chunked = _chunks(model, pipeline)
+        experts = [way for way in _divisors(d.experts, n // pipeline) if not (n // pipeline) % way]
+        for expert, micro in itertools.product(experts or [1], MICRO_BATCHES):
+            if each % micro:
+                continue
+            for zero, chunks in [(1, chunk) for chunk in chunked] + [(3, 1)]:
+                if zero == 3 and pipeline > 1:
+                    continue
+                yield replace(
+                    plan,
+                    tensor=tensor,
+                    pipeline=pipeline,
+                    context=context,
+                    expert=expert,
+                    chunks=chunks,
+                    zero=zero,
+                    micro_batch=micro,
+                    schedule="interleaved" if chunks > 1 else "1f1b",
+                )
+
+
+def _is_even(model: Transformer, pipeline: int, chunks: int) -> bool:
+    """Whether stages share the layers, with the matrices of tokens as one each or without."""
+    parts = pipeline * chunks
+    if (model.n_layers + 2) % parts == 0:
+        return True
+    return -(-model.n_layers // parts) * parts <= MOST_UNEVEN * model.n_layers
+
+
+def _chunks(model: Transformer, pipeline: int) -> list[int]:
+    """One chunk a stage, and the most that share the layers evenly."""
+    if pipeline == 1:
+        return [1]
+    most = [
+        chunks
+        for chunks in range(2, model.n_layers // pipeline + 1)
+        if model.n_layers % (pipeline * chunks) == 0
+        or (model.n_layers + 2) % (pipeline * chunks) == 0
+    ]
+    return [1, *most[-1:]]
+
+
+def _with_least_recomputation(
+    model: Transformer, cluster: Cluster, plan: TrainingPlan
+) -> TrainingJob | None:
+    for recompute in (name for name in RECOMPUTE if name != "selective"):
+        job = TrainingJob(model, cluster, replace(plan, recompute=recompute))
+        if training_memory(job).fits:
+            return job
+    return None
