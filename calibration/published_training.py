@@ -93,7 +93,7 @@ SOFTWARE = (
     ("llm-foundry", "fsdp-eager"),
     ("torchtitan", "fsdp-compiled"),
     ("fms-fsdp", "fsdp-compiled"),
-    ("Megatron-DeepSpeed", "megatron-2022"),
+    ("Megatron-DeepSpeed", "megatron-deepspeed-2022"),
     ("Megatron-LM", "megatron-2022"),
     ("InternEvo", "megatron-2025"),
     ("MegaScale", "megatron-2025"),

@@ -71,7 +71,7 @@ BOUNDS = {  # by table: least and most
     "routed_passes": (0.3, 12.0),
     "mamba_passes": (0.3, 12.0),
     "kernel_us": (0.1, 30.0),
-    "tensor_exposed": (0.02, 2.0),
+    "tensor_exposed": (0.02, 4.0),
     "expert_exposed": (0.02, 2.0),
     "expert_far_exposed": (0.02, 3.0),
     "steal": (0.01, 0.8),

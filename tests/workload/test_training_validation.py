@@ -12,6 +12,7 @@ from scipy.stats import kendalltau
 
 from calibration.published_training import COLUMNS, own_form
 from calibration.training import TARGET, fit_text
+from calibration.training_report import PAGE, report_text
 from calibration.training_runs import FILE, read_training_runs, training_run
 from gpufabric.workload.training import train
 
@@ -62,3 +63,7 @@ def test_our_rows_are_the_published_ones() -> None:
             assert tuple(row) == COLUMNS
             assert row == made[row["run"]]
             assert training_run(row).step_s > 0
+
+
+def test_the_page_tells_what_the_runs_give() -> None:
+    assert report_text(read_training_runs()) == PAGE.read_text()

@@ -111,6 +111,7 @@ class Software(Frozen):
 
     description: Text
     fuses_attention: bool = Field(description="Attention as one kernel, without scores in memory.")
+    splits_sequence: bool = Field(description="Norms divided with tensor parallelism.")
     overlaps_data: bool = Field(description="Gradients and parameters move while others compute.")
     overlaps_pipeline: bool = Field(description="Sends between stages are hidden.")
     source: Text

@@ -133,7 +133,7 @@ def work_of(job: TrainingJob, software: Software) -> StepWork:
     fields["operand_s"] += heads * head.operand_s
     fields["stream_s"] += heads * head.stream_s
     fields["kernels"] += heads * head.kernels
-    tensor_s, expert_s, context_s = _inner_communication(job, share)
+    tensor_s, expert_s, context_s = _inner_communication(job, software, share)
     reduce_s, gather_s = _data_communication(job, local)
     is_divided = plan.zero >= 1
     is_far = job.group("expert").crosses_network
@@ -201,6 +201,8 @@ def _amounts(job: TrainingJob, software: Software, block: Block) -> _Amounts:
     width: float = block.width
     if not software.fuses_attention and block.kind == "attention":
         width += 2 * model.dimensions.heads * plan.sequence_tokens
+    if not software.splits_sequence and block.kind != "head":
+        width += 2 * model.dimensions.hidden * (plan.tensor - 1)  # norms and residuals on each
     moved = 2 * NUMBER_BYTES * tokens / plan.tensor * passes
     return _Amounts(
         product_s=flops * passes / rates.tflops[plan.precision] / 1e12,
@@ -289,14 +291,16 @@ def _on_cluster_s(cluster: Cluster, op: str, n_bytes: float) -> float:
     return float(estimate(cluster, op, np.array([n_bytes])).time_us[0]) / 1e6
 
 
-def _inner_communication(job: TrainingJob, share: float) -> tuple[float, float, float]:
+def _inner_communication(
+    job: TrainingJob, software: Software, share: float
+) -> tuple[float, float, float]:
     """Seconds of tensor, expert and context parallelism of one micro-batch.
 
     Notes
     -----
     Tensor parallelism with sequence parallelism: a gather and a scatter-add around each block,
-    both passes, and a gather more backwards (Korthikanti et al.). Experts: tokens there and back,
-    both passes. Context: keys and values pass the ring, and their gradients.
+    both passes, and a gather more backwards (Korthikanti et al.); without, an all-reduce. Experts:
+    tokens there and back, both passes. Context: keys and values pass the ring, and their gradients.
     """
     model, plan = job.model, job.plan
     d = model.dimensions
@@ -307,8 +311,13 @@ def _inner_communication(job: TrainingJob, share: float) -> tuple[float, float, 
         group, size = job.group("tensor"), tokens * d.hidden * NUMBER_BYTES
         blocks = d.attention_blocks + d.mlp_blocks + d.mamba_blocks
         blocks += d.moe_blocks if d.shared_width else 0
-        gather, scatter = (collective_s(group, op, size) for op in ("all_gather", "reduce_scatter"))
-        tensor_s = share * blocks * ((3 + again) * gather + (2 + again) * scatter)
+        if software.splits_sequence:
+            gather_s = collective_s(group, "all_gather", size)
+            scatter_s = collective_s(group, "reduce_scatter", size)
+            once_s = (3 + again) * gather_s + (2 + again) * scatter_s
+        else:
+            once_s = (2 + again) * collective_s(group, "all_reduce", size)
+        tensor_s = share * blocks * once_s
     if plan.expert > 1:
         width = (d.expert_input or d.hidden) * d.experts_per_token
         size = tokens / plan.tensor * width * DISPATCH_BYTES[plan.precision]
