@@ -63,6 +63,8 @@ NAMES = (  # how a published name begins, and the preset
     ("grok", "grok1-314b"),
     ("nemotron 340b", "nemotron4-340b"),
     ("nemotron4 340b", "nemotron4-340b"),
+    ("nemotron 15b", "nemotron4-15b"),
+    ("nemotron4 15b", "nemotron4-15b"),
     ("nemotron_3_nano", "nemotron3-nano"),
     ("nemotron_3_super", "nemotron3-super"),
     ("nemo megatron", "gpt3-175b"),

@@ -30,7 +30,15 @@ from gpufabric.workload.step_time import Shares, parts_of
 from gpufabric.workload.step_work import StepWork, work_of
 from gpufabric.workload.training import class_of
 
-__all__ = ["TARGET", "TrainingProblem", "cross_validate", "fit", "fit_text", "main"]
+__all__ = [
+    "TARGET",
+    "TrainingProblem",
+    "cross_validate",
+    "fit",
+    "fit_text",
+    "leave_thirds_out",
+    "main",
+]
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -237,6 +245,17 @@ def cross_validate(problem: TrainingProblem, runs: Sequence[TrainingRun], logs: 
     return errors
 
 
+def leave_thirds_out(problem: TrainingProblem, logs: Floats) -> Floats:
+    """Return ln(measured / predicted) of every run, fitted without a random third: float64[n]."""
+    errors = np.empty(len(problem.step_s))
+    part = np.random.default_rng(1).integers(3, size=len(problem.step_s))
+    for number in range(3):
+        is_out = part == number
+        predicted = problem.predict(fit(problem, ~is_out, logs))
+        errors[is_out] = np.log(problem.step_s / predicted)[is_out]
+    return errors
+
+
 def _rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
@@ -245,8 +264,8 @@ def fit_text(runs: Sequence[TrainingRun]) -> str:
     """Return the content of ``training_fit.yaml``."""
     problem = problem_of(runs)
     logs = fit(problem)
-    inside = np.log(problem.step_s / problem.predict(logs))
-    left_out = cross_validate(problem, runs, logs)
+    near = leave_thirds_out(problem, logs)
+    far = cross_validate(problem, runs, logs)
     values = dict(zip(problem.names, np.exp(logs), strict=True))
     values |= {("precision_factor", key): 1.0 for key in ("fp16", "bf16")}
     lines = [
@@ -261,26 +280,26 @@ def fit_text(runs: Sequence[TrainingRun]) -> str:
         lines.append(f"{table}:")
         lines += [f"  {key}: {_rounded(v)}" for (name, key), v in values.items() if name == table]
     lines.append("residuals:")
-    lines += _residuals(runs, inside, left_out)
+    lines += _residuals(runs, near, far)
     lines.append("measured:")
     lines += _measured(runs)
     return "\n".join(lines) + "\n"
 
 
-def _residuals(runs: Sequence[TrainingRun], inside: Floats, left_out: Floats) -> Iterable[str]:
-    """One class a line: quantiles half way between the fit's own errors and those left out."""
+def _residuals(runs: Sequence[TrainingRun], near: Floats, far: Floats) -> Iterable[str]:
+    """One class a line: quantiles with a third, and with whole sources left out."""
     classes = np.array([class_of(run.job) for run in runs])
     for name in sorted(set(classes.tolist())):
         here = classes == name
-        both = [np.quantile(errors[here], [0.1, 0.9]) for errors in (inside, left_out)]
-        low, high = np.mean(both, axis=0)
         sources = {run.group for run, is_here in zip(runs, here, strict=True) if is_here}
-        error = float(np.median(np.abs(np.exp(-left_out[here]) - 1)))
-        yield (
-            f"  {name}: {{n_runs: {int(here.sum())}, n_sources: {len(sources)},"
-            f" low: {_rounded(min(low, -LEAST_LOW))}, high: {_rounded(max(high, LEAST_LOW))},"
-            f" median_error: {_rounded(error)}}}"
-        )
+        words = [f"n_runs: {int(here.sum())}", f"n_sources: {len(sources)}"]
+        for prefix, errors in (("", near), ("far_", far)):
+            low, high = np.quantile(errors[here], [0.1, 0.9])
+            median = float(np.median(np.abs(np.exp(-errors[here]) - 1)))
+            words.append(f"{prefix}low: {_rounded(min(low, -LEAST_LOW))}")
+            words.append(f"{prefix}high: {_rounded(max(high, LEAST_LOW))}")
+            words.append(f"{prefix}median_error: {_rounded(median)}")
+        yield f"  {name}: {{{', '.join(words)}}}"
 
 
 def _measured(runs: Sequence[TrainingRun]) -> Iterable[str]:

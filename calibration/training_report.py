@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import csv
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from calibration.training import cross_validate, fit, problem_of
-from calibration.training_runs import TrainingRun, read_training_runs
+from calibration.published_training import own_form
+from calibration.training import cross_validate, fit, leave_thirds_out, problem_of
+from calibration.training_runs import TrainingRun, read_training_runs, runs_of
 from gpufabric.catalog.workload_constants import training_fit
+from gpufabric.core.errors import InputError
 from gpufabric.core.files import write_text
-from gpufabric.workload.training import class_of
+from gpufabric.workload.training import class_of, train
 
-__all__ = ["PAGE", "main", "report_text"]
+__all__ = ["PAGE", "check_text", "main", "report_text"]
 
 Floats = NDArray[np.float64]
 
 PAGE = Path(__file__).parents[1] / "docs/models/training-validation.md"
 WORST = 10
-THIRDS = 3
 LEAST_MOVED = 1e-3  # of a constant's logarithm; others depend on no run
 LEAST_FOR_ORDER = 4  # runs of a source, for Kendall's tau
 
@@ -64,16 +66,11 @@ def report_text(runs: Sequence[TrainingRun]) -> str:
     predicted = problem.predict(logs)
     inside = predicted / problem.step_s - 1
     left = np.exp(-cross_validate(problem, runs, logs)) - 1
-    third = np.full(len(runs), np.nan)
-    part = np.random.default_rng(1).integers(THIRDS, size=len(runs))
-    for number in range(THIRDS):
-        is_out = part == number
-        again = problem.predict(fit(problem, ~is_out, logs))
-        third[is_out] = (again / problem.step_s - 1)[is_out]
+    third = np.exp(-leave_thirds_out(problem, logs)) - 1
     moved = int(np.sum(np.abs(logs - problem.first) > LEAST_MOVED))
     lines = [HEAD.format(n=len(runs), constants=moved)]
-    lines += _by_source(runs, predicted, (inside, third, left))
-    lines += ["", *_by_class(runs, inside, left), "", *_worst(runs, predicted, inside), ""]
+    lines += _by_source(runs, predicted, {"fit": inside, "third out": third, "source out": left})
+    lines += ["", *_by_class(runs), "", *_worst(runs, predicted, inside), ""]
     return "\n".join(lines)
 
 
@@ -82,38 +79,33 @@ def _percent(errors: Floats) -> str:
 
 
 def _by_source(
-    runs: Sequence[TrainingRun], predicted: Floats, errors: tuple[Floats, Floats, Floats]
+    runs: Sequence[TrainingRun], predicted: Floats, errors: dict[str, Floats]
 ) -> Iterable[str]:
-    yield "| source | runs | median error, fit | third out | source out | tau |"
-    yield "|---|--:|--:|--:|--:|--:|"
+    yield f"| source | runs | median error: {' | '.join(errors)} | tau |"
+    yield f"|---|--:|{'--:|' * len(errors)}--:|"
     groups = np.array([run.group for run in runs])
     measured = np.array([run.step_s for run in runs])
     for group in dict.fromkeys(groups.tolist()):
         here = groups == group
-        cells = " | ".join(_percent(each[here]) for each in errors)
+        cells = " | ".join(_percent(each[here]) for each in errors.values())
         tau = "–"
         if here.sum() >= LEAST_FOR_ORDER:
             tau = f"{kendalltau(predicted[here], measured[here]).statistic:.2f}"
         yield f"| {group} | {here.sum()} | {cells} | {tau} |"
-    cells = " | ".join(_percent(each) for each in errors)
+    cells = " | ".join(_percent(each) for each in errors.values())
     yield f"| **all** | {len(runs)} | {cells} | |"
 
 
-def _by_class(runs: Sequence[TrainingRun], inside: Floats, left: Floats) -> Iterable[str]:
-    yield "Intervals of 80 %, by class of runs: how many runs they hold."
+def _by_class(runs: Sequence[TrainingRun]) -> Iterable[str]:
+    yield "Intervals of 80 %, by class of runs: for what was measured in kind, and what was not:"
     yield ""
-    yield "| class | runs | from | to | hold, fit | hold, source out |"
+    yield "| class | runs | from | to | from, not measured | to |"
     yield "|---|--:|--:|--:|--:|--:|"
     classes = np.array([class_of(run.job) for run in runs])
     for name, error in training_fit().residuals.items():
-        here = classes == name
-        held = [
-            np.mean((error.low <= late) & (late <= error.high))
-            for late in (-np.log1p(inside[here]), -np.log1p(left[here]))
-        ]
-        low, high = (100 * np.expm1(each) for each in (error.low, error.high))
-        cells = " | ".join(f"{100 * share:.0f} %" for share in held)
-        yield f"| {name} | {here.sum()} | {low:+.0f} % | {high:+.0f} % | {cells} |"
+        bounds = (error.low, error.high, error.far_low, error.far_high)
+        cells = " | ".join(f"{100 * np.expm1(each):+.0f} %" for each in bounds)
+        yield f"| {name} | {(classes == name).sum()} | {cells} |"
 
 
 def _worst(runs: Sequence[TrainingRun], predicted: Floats, inside: Floats) -> Iterable[str]:
@@ -131,8 +123,35 @@ def _worst(runs: Sequence[TrainingRun], predicted: Floats, inside: Floats) -> It
         )
 
 
+def check_text(rows: Iterable[Mapping[str, str]]) -> str:
+    """Return a table of how well the catalogue's constants meet rows of the published form."""
+    runs, left_out = [], []
+    for row in rows:
+        try:
+            made = own_form(row)
+            runs += runs_of([made]) if made else []
+        except InputError as error:
+            made = None
+            left_out.append(f"{row['run_id']}: {error}")
+        if not made:
+            left_out.append(row["run_id"])
+    steps = [train(run.job, run.software) for run in runs]
+    predicted = np.array([step.step_s for step in steps])
+    errors = predicted / np.array([run.step_s for run in runs]) - 1
+    held = np.mean(
+        [step.low_s <= run.step_s <= step.high_s for step, run in zip(steps, runs, strict=True)]
+    )
+    lines = [*_by_source(runs, predicted, {"catalogue": errors})]
+    lines.append(f"held by the 80 % interval: {100 * held:.0f} %; not asked: {left_out}")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
-    """Renew the page."""
+    """Renew the page; with a file of published rows, print how well they are met instead."""
+    if len(sys.argv) > 1:
+        with Path(sys.argv[1]).open(newline="") as lines:
+            sys.stdout.write(check_text(csv.DictReader(lines)))
+        return
     write_text(PAGE, report_text(read_training_runs()))
     sys.stdout.write(f"{PAGE.relative_to(Path(__file__).parents[1])}\n")
 

@@ -11,7 +11,7 @@ from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.parallelism import TrainingJob, TrainingPlan
 from gpufabric.workload.transformer import Transformer, preset
 
-__all__ = ["TrainingRun", "read_training_runs", "training_run"]
+__all__ = ["TrainingRun", "read_training_runs", "runs_of", "training_run"]
 
 FILE = Path(__file__).parent / "data" / "training_runs.csv"
 

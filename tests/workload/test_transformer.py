@@ -22,6 +22,8 @@ PUBLISHED = {  # 10**9 parameters, all and those that a token passes, as the aut
     "qwen3-30b-a3b": (30.5, 3.3),
     "qwen3-235b-a22b": (235, 22),
     "gpt-oss-120b": (116.8, 5.7),
+    "llama2-13b": (13.0, 13.0),
+    "nemotron4-15b": (15.6, 15.6),
     "nemotron4-340b": (340, 340),
     "nemotron3-nano": (31.6, 3.6),
     "nemotron3-super": (120.6, 12.7),

@@ -129,9 +129,12 @@ class TrainingResiduals(Frozen):
 
     n_runs: Count
     n_sources: Count
-    low: float = Field(description="Quantile 0.1.")
-    high: float = Field(description="Quantile 0.9.")
+    low: float = Field(description="Quantile 0.1 where a third of the runs is left out.")
+    high: float = Field(description="Quantile 0.9 of the same.")
+    far_low: float = Field(description="Quantile 0.1 where the whole source is left out.")
+    far_high: float = Field(description="Quantile 0.9 of the same.")
     median_error: float = Field(ge=0, description="Median of |predicted / measured - 1|.")
+    far_median_error: float = Field(ge=0, description="The same, the source left out.")
 
 
 class MeasuredTraining(Frozen):
