@@ -14,7 +14,7 @@ from gpufabric.workload.parallelism import placed
 from gpufabric.workload.transformer import preset
 
 HOST = Cluster("H100", 8)
-HOSTS = Cluster("H100", 8, 18, 400.0)
+HOSTS = Cluster("H800", 8, 18, 400.0)
 SHARED = Path(__file__).parents[3] / "shared" / "measurements" / "ep_alltoall.csv"
 
 
@@ -58,7 +58,7 @@ def test_disaggregation_sends_keys_and_values() -> None:
     plan = ServingPlan(tensor=8, prompt_tokens=8192)
     together = serve(preset("llama3-70b"), HOSTS, plan)
     apart = serve(preset("llama3-70b"), HOSTS, replace(plan, is_disaggregated=True))
-    slow = Cluster("H100", 8, 18, 1.0)
+    slow = Cluster("H800", 8, 18, 1.0)
     slowly = serve(preset("llama3-70b"), slow, replace(plan, is_disaggregated=True))
     assert together.prefill.transfer_s == 0
     assert apart.prefill.cache_bytes == pytest.approx(8192 * 80 * 2 * 8 * 128 * 2)

@@ -92,6 +92,8 @@ def test_the_tail_of_decoding_grows_with_jitter() -> None:
     late = 160 * 5e-6 * np.sum(1 / np.arange(1, 9))
     assert tails[1].mean_s - tails[1].base_s == pytest.approx(late, rel=0.02)
     assert tails[2].p99_s > tails[1].p99_s
+    farther = decode_tail(serving, 5.0, latency_us=2.0)
+    assert farther.p50_s - tails[1].p50_s == pytest.approx(160 * 2e-6)
     alone = serve(preset("llama3-8b"), Cluster("H100", 1), ServingPlan())
     assert decode_tail(alone, 50.0).p99_s == pytest.approx(alone.decode.step_s)
 

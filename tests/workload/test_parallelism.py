@@ -49,6 +49,8 @@ def test_experts_lie_on_consecutive_ranks() -> None:
     ("changes", "words"),
     [
         ({"tensor": 3}, "do not divide into tensor"),
+        ({"tensor": 128, "pipeline": 1}, "heads do not divide"),
+        ({"context": 8, "sequence_tokens": 4100}, "tokens do not divide"),
         ({"global_batch": 100}, "do not divide among"),
         ({"expert": 2}, "experts do not divide"),
         ({"pipeline": 32, "tensor": 1, "chunks": 4}, "fewer than"),

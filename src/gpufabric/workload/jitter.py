@@ -240,7 +240,11 @@ class Tail:
 
 
 def decode_tail(
-    estimate: ServingEstimate, jitter_us: float, n_steps: int = 2000, seed: int = 1
+    estimate: ServingEstimate,
+    jitter_us: float,
+    latency_us: float = 0.0,
+    n_steps: int = 2000,
+    seed: int = 1,
 ) -> Tail:
     """Return what jitter of the network does to the time per output token.
 
@@ -250,6 +254,8 @@ def decode_tail(
         Serving without jitter.
     jitter_us
         Mean lateness of one rank's message in one collective, exponential [us].
+    latency_us
+        More latency of every collective than assumed, such as of one more tier of switches [us].
     n_steps
         Steps that are drawn.
     seed
@@ -259,13 +265,18 @@ def decode_tail(
     -----
     Each collective waits for the slowest of its ranks, one after the other: latenesses add up.
     """
-    if jitter_us < 0:
-        what = _("the value is {value}.").format(value=jitter_us)
-        raise InputError(Fault("jitter_us", what, "0 …"))
+    faults = [
+        Fault(name, _("the value is {value}.").format(value=value), "0 …")
+        for name, value in (("jitter_us", jitter_us), ("latency_us", latency_us))
+        if not 0 <= value < float("inf")
+    ]
+    if faults:
+        raise InputError(faults)
     decode = estimate.decode
     random = np.random.default_rng(seed)
     uniform = random.random((n_steps, max(1, decode.collectives)))
     late_s = slowest_of(decode.ranks, jitter_us / 1e6, uniform).sum(axis=1)
-    times = decode.step_s + (late_s if decode.collectives else 0.0 * late_s)
+    always_s = decode.step_s + decode.collectives * latency_us / 1e6
+    times = always_s + (late_s if decode.collectives else 0.0 * late_s)
     p50, p99, p999 = np.quantile(times, [0.5, 0.99, 0.999])
     return Tail(decode.step_s, float(times.mean()), float(p50), float(p99), float(p999))

@@ -155,6 +155,13 @@ class TrainingJob:
         if (n // plan.pipeline) % plan.expert:
             what = _("{n} GPUs of a pipeline stage do not divide into {ways} expert ways.")
             found.append(Fault("expert", what.format(n=n // plan.pipeline, ways=plan.expert)))
+        heads = self.model.dimensions.heads
+        if heads % plan.tensor:
+            what = _("{n} heads do not divide into {ways} tensor ways.")
+            found.append(Fault("tensor", what.format(n=heads, ways=plan.tensor)))
+        if plan.sequence_tokens % plan.context:
+            what = _("{n} tokens do not divide into {ways} context ways.")
+            found.append(Fault("context", what.format(n=plan.sequence_tokens, ways=plan.context)))
         experts = self.model.dimensions.experts
         if plan.expert > 1 and (not experts or experts % plan.expert):
             what = _("{n} experts do not divide into {ways} expert ways.")
