@@ -180,11 +180,13 @@ STATED = {"bloom_02": (2048, 844.81), "bloom_05": (2048, 853.81)}  # in the text
 def own_form(row: Mapping[str, str]) -> dict[str, str] | None:
     """Return a published row in our form; None where the question cannot be asked.
 
-    That is: the model has no preset, or the batch is unknown.
+    That is: the model has no preset, or the program, the GPUs or the batch are unknown.
     """
     row = _completed(row)
     model = _model(row)
-    if model is None or "see file for flags" in row["notes"]:
+    software = next((s for begin, s in SOFTWARE if row["framework"].startswith(begin)), None)
+    is_unsaid = "see file for flags" in row["notes"] or not _integer(row["gpus"])
+    if model is None or software is None or is_unsaid:
         return None
     name, layers, hidden, heads = model
     gpu = _gpu(row["gpu"])
@@ -202,13 +204,7 @@ def own_form(row: Mapping[str, str]) -> dict[str, str] | None:
         batch, micro = micro * data, micro if pipeline == 1 else 1
     if batch % (data * micro):
         return None
-    tokens = batch * sequence
-    if not step_s and rate:
-        step_s = tokens / rate / gpus
-    if not step_s and _float(row["mfu_pct"]):
-        flops = preset(name).flops_per_token(sequence, is_causal=False) * tokens
-        peak = gpu_compute(gpu).tflops["bf16"] * 1e12
-        step_s = flops / (peak * gpus * _float(row["mfu_pct"]) / 100)
+    step_s = step_s or _step_s(row, preset(name), (batch * sequence, sequence, gpus), gpu)
     if not step_s:
         return None
     stated = _stated_flops(row, gpu)
@@ -229,7 +225,7 @@ def own_form(row: Mapping[str, str]) -> dict[str, str] | None:
         "gpus": str(gpus),
         "gpus_per_domain": str(domain),
         "wire_gbytes_per_s": f"{wire:g}" if gpus > domain else "",
-        "software": next(s for begin, s in SOFTWARE if row["framework"].startswith(begin)),
+        "software": software,
         "precision": PRECISIONS.get(row["precision"], row["precision"].lower()),
         "tensor": str(tensor),
         "pipeline": str(pipeline),
@@ -244,6 +240,20 @@ def own_form(row: Mapping[str, str]) -> dict[str, str] | None:
         "adapters": "yes" if adapters else "",
         "step_s": f"{step_s:.5g}",
     }
+
+
+def _step_s(
+    row: Mapping[str, str], model: Transformer, counts: tuple[int, int, int], gpu: str
+) -> float:
+    """Time of a step from tokens a second, or from MFU; 0 where the source gives neither."""
+    tokens, sequence, gpus = counts
+    rate, share = _float(row["tokens_per_s_per_gpu"]), _float(row["mfu_pct"])
+    if rate:
+        return tokens / rate / gpus
+    if not share:
+        return 0.0
+    flops = model.flops_per_token(sequence, is_causal=False) * tokens
+    return flops / (gpu_compute(gpu).tflops["bf16"] * 1e12 * gpus * share / 100)
 
 
 def _completed(row: Mapping[str, str]) -> dict[str, str]:
@@ -299,7 +309,7 @@ def _stated_flops(row: Mapping[str, str], gpu: str) -> float:
     precision = PRECISIONS.get(row["precision"], row["precision"].lower())
     if not rate or not share:
         return 0.0
-    return gpu_compute(gpu).tflops[precision] * 1e12 * share / 100 / rate
+    return gpu_compute(gpu).tflops.get(precision, 0.0) * 1e12 * share / 100 / rate
 
 
 def _cut_layers(model: Transformer, stated_flops: float, sequence: int) -> int:
