@@ -34,6 +34,7 @@ COLUMNS = (
     "chunks",
     "context",
     "expert",
+    "expert_tensor",
     "zero",
     "micro_batch",
     "global_batch",
@@ -232,6 +233,8 @@ def own_form(row: Mapping[str, str]) -> dict[str, str] | None:
         "chunks": str(_integer(row["vp"]) or 1),
         "context": str(context),
         "expert": str(_integer(row["ep"]) or 1),
+        # NeMo divides experts as all else unless told; Megatron-Bridge's recipes say 1.
+        "expert_tensor": str(tensor if row["source"].startswith("NVIDIA/dgxc") else 1),
         "zero": str(_zero(row)),
         "micro_batch": str(micro),
         "global_batch": str(batch),

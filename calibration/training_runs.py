@@ -70,7 +70,16 @@ def training_run(row: Mapping[str, str]) -> TrainingRun:
         "rdma",
         n_nics=max(1, min(8, each)) if each <= 8 else each,
     )
-    numbers = ("tensor", "pipeline", "chunks", "context", "expert", "zero", "micro_batch")
+    numbers = (
+        "tensor",
+        "pipeline",
+        "chunks",
+        "context",
+        "expert",
+        "expert_tensor",
+        "zero",
+        "micro_batch",
+    )
     plan = TrainingPlan(
         **{name: int(row[name]) for name in numbers},
         global_batch=int(row["global_batch"]),

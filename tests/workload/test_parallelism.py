@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gpufabric.core.errors import InputError
@@ -45,6 +47,19 @@ def test_experts_lie_on_consecutive_ranks() -> None:
     assert (copies.size, copies.inside) == (4, 1)
 
 
+def test_experts_may_be_divided_themselves() -> None:
+    model, plan = preset("grok1-314b"), TrainingPlan(tensor=4, expert=8, global_batch=32)
+    whole = TrainingJob(model, HOSTS, plan)
+    split = TrainingJob(model, HOSTS, replace(plan, expert_tensor=4))
+    alone = TrainingJob(model, HOSTS, replace(plan, expert=1))
+    assert [job.expert_tensor_ways for job in (whole, split, alone)] == [1, 4, 4]
+    assert split.group("expert").inside == 2
+    assert [job.expert_data_ways for job in (whole, split)] == [16, 4]
+    experts = 2 * model.expert_parameters / 8 / 1e9
+    less = training_memory(whole).weights_gb - training_memory(split).weights_gb
+    assert less == pytest.approx(experts * 3 / 4)
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -59,6 +74,7 @@ def test_experts_lie_on_consecutive_ranks() -> None:
         ({"zero": 4}, "0 … 3"),
         ({"recompute": "some", "schedule": "gpip"}, "schedule"),
         ({"micro_batch": 0}, "micro_batch"),
+        ({"expert_tensor": -1}, "expert_tensor"),
     ],
 )
 def test_what_cannot_be_is_refused(changes: dict[str, object], words: str) -> None:

@@ -66,6 +66,17 @@ def test_full_recomputation_is_one_more_pass() -> None:
     assert again.product_s == pytest.approx(plain.product_s * 4 / 3)
 
 
+def test_divided_experts_gather_their_tokens() -> None:
+    plan = TrainingPlan(tensor=4, expert=8, global_batch=16)
+    whole, split = (
+        work_of(TrainingJob(preset("grok1-314b"), hosts(8), one), PROGRAM)
+        for one in (plan, replace(plan, expert_tensor=4))
+    )
+    # The FLOPs stay, but for whole tiles; tokens go to more ranks and are gathered there.
+    assert split.product_s == pytest.approx(whole.product_s, rel=0.01)
+    assert split.tensor_s > whole.tensor_s
+
+
 def test_a_balanced_pipeline_counts_token_matrices_as_layers() -> None:
     # Llama-3 405B: 126 layers and two matrices are 128 = 8 stages of 16.
     plan = TrainingPlan(tensor=8, pipeline=8, chunks=8, global_batch=64, sequence_tokens=8192)

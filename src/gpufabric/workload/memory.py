@@ -71,7 +71,7 @@ def training_memory(job: TrainingJob) -> Memory:
     dense = (own - model.embedding_parameters) / (plan.tensor * plan.pipeline)
     matrix = model.dimensions.hidden * model.dimensions.vocabulary
     dense += (model.embedding_parameters if plan.pipeline == 1 else matrix) / plan.tensor
-    experts = model.expert_parameters / (plan.expert * plan.pipeline)
+    experts = model.expert_parameters / (plan.expert * job.expert_tensor_ways * plan.pipeline)
     share = [(dense, job.data_ways * plan.context), (experts, job.expert_data_ways)]
     weights = sum(count / (ways if plan.zero >= 3 else 1) for count, ways in share)
     if plan.zero >= 3:  # two layers at a time are gathered: one in use, one coming

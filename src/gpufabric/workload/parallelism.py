@@ -61,6 +61,9 @@ class TrainingPlan:
     ----------
     tensor, pipeline, context, expert
         Parallel ways; data parallelism takes the GPUs that are left.
+    expert_tensor
+        Ways by which each expert's matrices are divided; 0: as `tensor` if experts are not spread,
+        else 1.
     chunks
         Chunks of layers a pipeline stage has (virtual stages).
     zero
@@ -84,6 +87,7 @@ class TrainingPlan:
     pipeline: int = 1
     context: int = 1
     expert: int = 1
+    expert_tensor: int = 0
     chunks: int = 1
     zero: int = 1
     micro_batch: int = 1
@@ -110,6 +114,9 @@ class TrainingPlan:
             if getattr(self, name) < 1:
                 what = _("the value is {value}.").format(value=getattr(self, name))
                 found.append(Fault(name, what, "1 …"))
+        if self.expert_tensor < 0:
+            what = _("the value is {value}.").format(value=self.expert_tensor)
+            found.append(Fault("expert_tensor", what, "0 …"))
         if self.zero not in range(4):
             found.append(Fault("zero", _("the value is {value}.").format(value=self.zero), "0 … 3"))
         for name, choices in (
@@ -152,9 +159,10 @@ class TrainingJob:
             what = _("{n} GPUs do not divide into tensor x pipeline x context = {ways}.")
             found.append(Fault("tensor", what.format(n=n, ways=ways)))
             return found
-        if (n // plan.pipeline) % plan.expert:
+        spread = plan.expert * self.expert_tensor_ways
+        if (n // plan.pipeline) % spread:
             what = _("{n} GPUs of a pipeline stage do not divide into {ways} expert ways.")
-            found.append(Fault("expert", what.format(n=n // plan.pipeline, ways=plan.expert)))
+            found.append(Fault("expert", what.format(n=n // plan.pipeline, ways=spread)))
         heads = self.model.dimensions.heads
         if heads % plan.tensor:
             what = _("{n} heads do not divide into {ways} tensor ways.")
@@ -195,7 +203,14 @@ class TrainingJob:
     @property
     def expert_data_ways(self) -> int:
         """Ranks that hold the same experts."""
-        return self.cluster.n_ranks // self.plan.pipeline // self.plan.expert
+        spread = self.plan.expert * self.expert_tensor_ways
+        return self.cluster.n_ranks // self.plan.pipeline // spread
+
+    @property
+    def expert_tensor_ways(self) -> int:
+        """Ways by which each expert's matrices are divided."""
+        plan = self.plan
+        return plan.expert_tensor or (plan.tensor if plan.expert == 1 else 1)
 
     @property
     def n_micro_batches(self) -> int:
@@ -215,8 +230,9 @@ class TrainingJob:
             "context": (plan.context, plan.tensor),
             # Gradients are shared by ranks with other tokens: other sequences or parts of one.
             "data": (self.data_ways * plan.context, plan.tensor),
-            "expert": (plan.expert, 1),
-            "expert_data": (self.expert_data_ways, plan.expert),
+            "expert_tensor": (self.expert_tensor_ways, 1),
+            "expert": (plan.expert, self.expert_tensor_ways),
+            "expert_data": (self.expert_data_ways, plan.expert * self.expert_tensor_ways),
             "pipeline": (plan.pipeline, self.cluster.n_ranks // plan.pipeline),
         }[name]
         return placed(self.cluster, name, size, stride)

@@ -124,6 +124,7 @@ def _candidates(model: Transformer, cluster: Cluster, plan: TrainingPlan) -> Ite
                     pipeline=pipeline,
                     context=context,
                     expert=expert,
+                    expert_tensor=0,
                     chunks=chunks,
                     zero=zero,
                     micro_batch=micro,

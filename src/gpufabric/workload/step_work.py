@@ -224,20 +224,16 @@ def _product(job: TrainingJob, product: Product, tokens: float) -> tuple[float, 
     """FLOPs of one product forwards on one GPU, in whole tiles, and bytes of its operands."""
     plan, dimensions = job.plan, job.model.dimensions
     rows, columns = float(product.rows), float(product.columns)
+    ways = plan.tensor if product.is_split else 1
     if product.is_expert:
         # Each rank has experts / ways of them, and of all its group's tokens as many as it sent.
-        local = dimensions.experts / plan.expert
-        mine = tokens / plan.tensor * product.copies
-        count, height = local, mine / local
+        ways = job.expert_tensor_ways
+        count = dimensions.experts / plan.expert
+        height = tokens / plan.tensor * ways * product.copies / count
     else:
-        count, height = float(product.copies), tokens
-        if product.is_split:
-            is_wide = columns >= rows
-            rows, columns = (
-                (rows, columns / plan.tensor) if is_wide else (rows / plan.tensor, columns)
-            )
-        else:
-            height /= plan.tensor
+        count = float(product.copies)
+        height = tokens if product.is_split else tokens / plan.tensor
+    rows, columns = (rows, columns / ways) if columns >= rows else (rows / ways, columns)
     size = PRODUCT_BYTES[plan.precision]
     flops = 2.0 * height * _padded(rows) * _padded(columns) * count
     n_bytes = count * (size * (height * rows + rows * columns) + NUMBER_BYTES * height * columns)
@@ -274,7 +270,7 @@ def _local_parameters(job: TrainingJob) -> list[tuple[float, int]]:
     """Parameters of one GPU before data parallelism divides them, and its ways."""
     model, plan = job.model, job.plan
     dense = (model.parameters - model.expert_parameters) / (plan.tensor * plan.pipeline)
-    experts = model.expert_parameters / (plan.expert * plan.pipeline)
+    experts = model.expert_parameters / (plan.expert * job.expert_tensor_ways * plan.pipeline)
     return [(dense, job.data_ways * plan.context), (experts, job.expert_data_ways)]
 
 
@@ -300,7 +296,8 @@ def _inner_communication(
     -----
     Tensor parallelism with sequence parallelism: a gather and a scatter-add around each block,
     both passes, and a gather more backwards (Korthikanti et al.); without, an all-reduce. Experts:
-    tokens there and back, both passes. Context: keys and values pass the ring, and their gradients.
+    tokens there and back, both passes; where each expert is divided, its ranks gather all their
+    tokens, and add up. Context: keys and values pass the ring, and their gradients.
     """
     model, plan = job.model, job.plan
     d = model.dimensions
@@ -318,6 +315,13 @@ def _inner_communication(
         else:
             once_s = (2 + again) * collective_s(group, "all_reduce", size)
         tensor_s = share * blocks * once_s
+    if job.expert_tensor_ways > 1 and d.moe_blocks:
+        group = job.group("expert_tensor")
+        width = (d.expert_input or d.hidden) * d.experts_per_token
+        size = tokens / plan.tensor * job.expert_tensor_ways * width * NUMBER_BYTES
+        gather_s = collective_s(group, "all_gather", size)
+        scatter_s = collective_s(group, "reduce_scatter", size)
+        tensor_s += share * d.moe_blocks * ((2 + again) * gather_s + (2 + again) * scatter_s)
     if plan.expert > 1:
         width = (d.expert_input or d.hidden) * d.experts_per_token
         size = tokens / plan.tensor * width * DISPATCH_BYTES[plan.precision]
