@@ -177,6 +177,31 @@ def test_what_is_no_output_is_told(text: str) -> None:
     assert fault_places(text)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (": 24.7625", ": --"),
+        (" 52.40", " nan"),
+        (" 52.40", " inf"),
+        ("0    51.00", "1e999    51.00"),
+        ("Rank  0 Group", "Rank  " + "9" * 5000 + " Group"),
+    ],
+)
+def test_numbers_that_are_none(old: str, new: str) -> None:
+    assert fault_places(NEW.replace(old, new)) in ([], ["out.txt:12"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"nwrong": 0', '"nwrong": 1e999'), ('"rank": 0', '"rank": "x"'), ("[{", "{"),
+     ('"size": 1048576', '"size": ' + "9" * 5000), ('"args": [', '"args": 3, "x": [')],
+)  # fmt: skip
+def test_json_of_other_kinds(old: str, new: str) -> None:
+    text = json.dumps(JSON)
+    assert old in text or old == "[{"
+    assert all(place.startswith("out.txt") for place in fault_places(text.replace(old, new, 1)))
+
+
 def test_several_runs_need_a_name() -> None:
     text = "run_id,size_bytes,time_us\na,1024,5\nb,1024,6\n"
     with pytest.raises(InputError, match="2 runs"):

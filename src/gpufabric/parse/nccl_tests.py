@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.parse.nccl_tests_forms import read_csv, read_json, read_markdown
-from gpufabric.parse.nccl_tests_rows import Device, NcclTestsOutput, Row, Timing
+from gpufabric.parse.nccl_tests_rows import Device, NcclTestsOutput, Row, Timing, amount, count
 
 __all__ = ["Device", "NcclTestsOutput", "Row", "Timing", "parse_nccl_tests"]
 
@@ -34,7 +34,7 @@ _PROGRAM = re.compile(r"\b([a-z_]+?)_perf(?:_mpi)?\b")
 _SETTING = re.compile(r"(nThread|nGpus|minBytes|maxBytes|step|warmup iters|iters|agg iters|"
                       r"validation|graph)(?:\(perProc\))?:? +([0-9]+(?:\([a-z]+\))?)")  # fmt: skip
 _DEVICE = re.compile(
-    r"#\s+Rank\s+([0-9]+)\s+(?:Group\s+[0-9]+\s+)?Pid\s+([0-9]+)\s+on\s+(\S+)\s+device\s+([0-9]+)"
+    r"#\s+Rank\s+([0-9]{1,7})\s+(?:Group\s+[0-9]+\s+)?Pid\s+([0-9]+)\s+on\s+(\S+)\s+device\s+([0-9]{1,5})"
     r"\s+\[([^\]]*)\]\s*(.*)"
 )
 _AVERAGE = re.compile(r"#\s*Avg bus bandwidth\s*:\s*([0-9.eE+-]+)")
@@ -107,7 +107,7 @@ def _read_text(text: str, name: str) -> NcclTestsOutput:
         line = _without_prefix(_COLOUR.sub("", raw))
         if line.startswith("#"):
             _read_comment(reading, line, number)
-        elif re.match(r"[0-9]+\s", line):
+        elif re.match(r"[0-9]{1,18}\s", line):
             _read_row(reading, line, number)
         else:
             _note(reading, line)
@@ -172,9 +172,9 @@ def _read_comment(reading: _Reading, line: str, number: int) -> None:
         return
     average, bounds = _AVERAGE.match(line), _BOUNDS.match(line)
     if average and reading.columns != ("second",):
-        reading.average = float(average[1])
+        reading.average = amount(average[1])
     elif bounds and reading.columns != ("second",):
-        reading.n_wrong = int(bounds[1])
+        reading.n_wrong = count(bounds[1])
     elif "minBytes" in line:
         reading.settings.update(_SETTING.findall(line))
     else:
@@ -226,18 +226,15 @@ def _row_columns(columns: tuple[str, ...], words: list[str]) -> Iterator[str]:
 
 
 def _timing(cells: dict[str, list[str]], at: int) -> Timing | None:
-    try:
-        time_us, algbw, busbw = (float(cells[name][at]) for name in ("time", "algbw", "busbw"))
-    except (ValueError, IndexError, KeyError):
-        return None
+    values = [
+        amount(cells[name][at])
+        for name in ("time", "algbw", "busbw")
+        if at < len(cells.get(name, []))
+    ]
     wrong = cells.get("#wrong", [])
-    try:
-        n_wrong = int(float(wrong[at]))
-    except (ValueError, IndexError):
-        n_wrong = None
-    if not (time_us > 0 and algbw >= 0 and busbw >= 0):
+    if len(values) < 3 or not values[0] or values[1] is None or values[2] is None:
         return None
-    return Timing(time_us, algbw, busbw, n_wrong)
+    return Timing(values[0], values[1], values[2], count(wrong[at]) if at < len(wrong) else None)
 
 
 def _doubts(reading: _Reading) -> Iterator[Fault]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
-from gpufabric.parse.nccl_tests_rows import Device, NcclTestsOutput, Row, Timing
+from gpufabric.parse.nccl_tests_rows import Device, NcclTestsOutput, Row, Timing, amount, count
 
 __all__ = ["read_csv", "read_json", "read_markdown"]
 
@@ -64,9 +64,9 @@ def read_json(text: str, name: str) -> NcclTestsOutput:
     """
     try:
         found = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also a number too long
         line = getattr(error, "lineno", 1)
-        what = _("not well-formed JSON: {reason}.").format(reason=getattr(error, "msg", "depth"))
+        what = _("not well-formed JSON: {reason}.").format(reason=getattr(error, "msg", error))
         raise InputError(Fault(f"{name}:{line}", what)) from error
     results = found.get("results")
     if not isinstance(results, list):
@@ -82,9 +82,9 @@ def read_json(text: str, name: str) -> NcclTestsOutput:
     if faults:
         raise InputError(faults)
     config = _mapping(found.get("config"))
-    devices = config.get("devices") or found.get("devices") or []
+    devices = _list(config.get("devices") or found.get("devices"))
     known = tuple(_json_device(entry) for entry in devices if isinstance(entry, dict))
-    programs = [str(part) for part in found.get("args", []) or [] if "_perf" in str(part)]
+    programs = [str(part) for part in _list(found.get("args")) if "_perf" in str(part)]
     operation = re.search(r"([a-z_]+?)_perf", programs[0]) if programs else None
     average = _mapping(found.get("average_bus_bandwidth")).get("bandwidth")
     wrong = _mapping(found.get("out_of_bounds")).get("count")
@@ -96,8 +96,8 @@ def read_json(text: str, name: str) -> NcclTestsOutput:
         len(known) or None,
         devices=known,
         settings={key: str(value) for key, value in config.items() if key != "devices"},
-        average=float(average) if isinstance(average, int | float) else None,
-        n_wrong=int(wrong) if isinstance(wrong, int) else None,
+        average=amount(average),
+        n_wrong=count(wrong),
         library=str(found.get("nccl_version", "")),
     )
 
@@ -106,11 +106,15 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _json_device(entry: dict[str, Any]) -> Device:
     return Device(
-        int(entry.get("rank", 0) or 0),
+        count(entry.get("rank")) or 0,
         str(entry.get("hostname", "")),
-        int(entry.get("device", 0) or 0),
+        count(entry.get("device")) or 0,
         str(entry.get("device_hex", "")),
         str(entry.get("device_info", "")),
     )
@@ -128,20 +132,14 @@ def _json_row(entry: dict[str, Any]) -> Row | None:
 def _json_timing(value: object) -> Timing | None:
     entry = _mapping(value)
     time_us = _positive(entry.get("time", entry.get("cpu_time")))
-    rates = [entry.get("alg_bw"), entry.get("bus_bw")]
-    if time_us is None or not all(isinstance(rate, int | float) for rate in rates):
+    algbw, busbw = amount(entry.get("alg_bw")), amount(entry.get("bus_bw"))
+    if time_us is None or algbw is None or busbw is None:
         return None
-    wrong = entry.get("nwrong")
-    n_wrong = int(wrong) if isinstance(wrong, int | float) else None
-    return Timing(time_us, float(rates[0] or 0), float(rates[1] or 0), n_wrong)
+    return Timing(time_us, algbw, busbw, count(entry.get("nwrong")))
 
 
 def _positive(value: object) -> float | None:
-    try:
-        number = float(str(value))
-    except ValueError:
-        return None
-    return number if 0 < number < float("inf") else None
+    return amount(value) or None
 
 
 def read_csv(text: str, name: str, run: str | None = None) -> NcclTestsOutput:
@@ -152,7 +150,7 @@ def read_csv(text: str, name: str, run: str | None = None) -> NcclTestsOutput:
     InputError
         If a column is missing, a number is none, or the file has several runs and none is named.
     """
-    reader = csv.DictReader(io.StringIO(text))
+    reader = csv.DictReader(io.StringIO(text.replace("\0", "")))
     fields = {(field or "").strip().lower(): field for field in reader.fieldnames or []}
     columns = {
         key: next((fields[known] for known in names if known in fields), None)

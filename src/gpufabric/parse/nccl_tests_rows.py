@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from gpufabric.core.errors import Fault
 
-__all__ = ["Device", "NcclTestsOutput", "Row", "Timing"]
+__all__ = ["Device", "NcclTestsOutput", "Row", "Timing", "amount", "count"]
+
+
+def amount(value: object) -> float | None:
+    """Return a finite number that is not negative; None where the value is none.
+
+    Examples
+    --------
+    >>> amount("20.5"), amount("nan"), amount(None)
+    (20.5, None, None)
+    """
+    try:
+        number = float(str(value))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def count(value: object) -> int | None:
+    """Return a whole number that is not negative; None where the value is none.
+
+    Examples
+    --------
+    >>> count("0"), count("1e3"), count("N/A")
+    (0, 1000, None)
+    """
+    number = amount(value)
+    return None if number is None else int(number)
 
 
 @dataclass(frozen=True)

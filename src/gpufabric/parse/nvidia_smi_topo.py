@@ -183,7 +183,7 @@ class _Table:
     def _read_affinity(self, row: str, rest: list[str]) -> None:
         if rest and _AFFINITY.fullmatch(rest[0]):
             self.cpu_affinity[row] = rest[0]
-            if len(rest) > 1 and rest[1].isdecimal():
+            if len(rest) > 1 and re.fullmatch(r"[0-9]{1,4}", rest[1]):
                 self.numa[row] = int(rest[1])
 
     def _unknown(self, number: int, words: list[str]) -> None:

@@ -79,7 +79,7 @@ def read_xml(text: str, name: str) -> Element:
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
     try:
-        parser.Parse(text.strip(), True)  # noqa: FBT003 -- expat takes it by position
+        parser.Parse(text.strip().encode("utf-8", "replace"), True)  # noqa: FBT003 -- expat takes it by position
     except ExpatError as error:
         lost = text[: len(text) - len(text.lstrip())].count("\n")
         where = f"{name}:{error.lineno + lost}:{error.offset + 1}"
