@@ -250,7 +250,7 @@ def next_class(run: PacketRun, number: int) -> int:
         return queue
     if run.rules[0].has_weights:
         port.last = next_by_weight(run, number, able)
-        return np.int64(port.last)
+        return int(np.int64(port.last))
     queue = np.int64(port.last)
     while True:
         queue += 1

@@ -37,7 +37,7 @@ def queue_of(run: PacketRun, channel: int, traffic: int) -> int:
     Reference: tests/reference/packet_settings.py, Settings.queue.
     """
     if run.rules[0].has_settings:
-        return np.int64(run.settings[channel * (run.rules[0].n_classes + 1) + traffic].queue)
+        return int(np.int64(run.settings[channel * (run.rules[0].n_classes + 1) + traffic].queue))
     return traffic
 
 
@@ -49,7 +49,7 @@ def kind_of(run: PacketRun, channel: int, traffic: int) -> int:
     """
     rules = run.rules[0]
     if rules.has_settings:
-        return np.int64(run.settings[channel * (rules.n_classes + 1) + traffic].kind)
+        return int(np.int64(run.settings[channel * (rules.n_classes + 1) + traffic].kind))
     return (rules.counted >> traffic & 1) + (rules.lossless >> traffic & 1)
 
 
@@ -60,8 +60,10 @@ def headroom_of(run: PacketRun, channel: int, traffic: int) -> int:
     Reference: tests/reference/packet_settings.py, Settings.headroom.
     """
     if run.rules[0].has_settings:
-        return np.int64(run.settings[channel * (run.rules[0].n_classes + 1) + traffic].headroom)
-    return np.int64(run.ports[channel].headroom)
+        return int(
+            np.int64(run.settings[channel * (run.rules[0].n_classes + 1) + traffic].headroom)
+        )
+    return int(np.int64(run.ports[channel].headroom))
 
 
 @inner_kernel
@@ -71,8 +73,10 @@ def alpha_log2_of(run: PacketRun, channel: int, traffic: int) -> int:
     Reference: tests/reference/packet_settings.py, Settings.alpha_log2.
     """
     if run.rules[0].has_settings:
-        return np.int64(run.settings[channel * (run.rules[0].n_classes + 1) + traffic].alpha_log2)
-    return np.int64(run.ports[channel].alpha_log2)
+        return int(
+            np.int64(run.settings[channel * (run.rules[0].n_classes + 1) + traffic].alpha_log2)
+        )
+    return int(np.int64(run.ports[channel].alpha_log2))
 
 
 @inner_kernel
@@ -82,7 +86,7 @@ def xoff_of(run: PacketRun, channel: int, traffic: int) -> int:
     Reference: tests/reference/packet_settings.py, Settings.xoff.
     """
     if run.rules[0].has_settings:
-        return np.int64(run.settings[channel * (run.rules[0].n_classes + 1) + traffic].xoff)
+        return int(np.int64(run.settings[channel * (run.rules[0].n_classes + 1) + traffic].xoff))
     return run.rules[0].xoff
 
 
@@ -115,8 +119,8 @@ def kmin_of(run: PacketRun, number: int, traffic: int) -> int:
     Reference: tests/reference/packet_settings.py, Settings.ecn.
     """
     if run.rules[0].has_settings:
-        return np.int64(run.settings[number * (run.rules[0].n_classes + 1) + traffic].kmin)
-    return np.int64(run.ports[number].kmin)
+        return int(np.int64(run.settings[number * (run.rules[0].n_classes + 1) + traffic].kmin))
+    return int(np.int64(run.ports[number].kmin))
 
 
 @inner_kernel
@@ -126,8 +130,8 @@ def kmax_of(run: PacketRun, number: int, traffic: int) -> int:
     Reference: tests/reference/packet_settings.py, Settings.ecn.
     """
     if run.rules[0].has_settings:
-        return np.int64(run.settings[number * (run.rules[0].n_classes + 1) + traffic].kmax)
-    return np.int64(run.aside[number].kmax)
+        return int(np.int64(run.settings[number * (run.rules[0].n_classes + 1) + traffic].kmax))
+    return int(np.int64(run.aside[number].kmax))
 
 
 @inner_kernel

@@ -29,7 +29,7 @@ def next_by_weight(run: PacketRun, number: int, able: int) -> int:
     """
     n_classes = run.rules[0].n_classes
     first = number * (n_classes + 1)
-    queue = np.int64(run.ports[number].last)
+    queue = int(np.int64(run.ports[number].last))
     while True:
         if able >> queue & 1 and run.shares[first + queue] > 0:
             return queue
