@@ -9,7 +9,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.cache/numba-$(shell cat $(KERNELS) /dev/nul
 SPEC ?= examples/train-1024.yaml
 OUT ?= out/$(basename $(notdir $(SPEC)))
 
-.PHONY: help plan test lint bench docs messages lock clean
+.PHONY: help plan test lint bench calibrate docs messages lock clean
 
 help:  ## Show the targets
 	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -30,6 +30,12 @@ lint:  ## Format, lint, types, import law
 bench:  ## Run benchmarks/ and renew benchmarks/results.json (ONLY=name for one module)
 	@scripts/bootstrap.sh test
 	@.venv/bin/python -m benchmarks.run $(ONLY)
+
+calibrate:  ## Fit the constants of the workload models on calibration/data and write them and the reports
+	@scripts/bootstrap.sh test
+	@.venv/bin/python -m calibration.write_fit
+	@.venv/bin/python -m calibration.training
+	@.venv/bin/python -m calibration.training_report
 
 docs:  ## Build the documentation into out/docs
 	@scripts/bootstrap.sh docs
