@@ -13,7 +13,7 @@ from gpufabric.kernels import structs
 from tests.conftest import ROOT
 
 KERNELS = ROOT / "src/gpufabric/kernels"
-DECORATORS = {"kernel", "inner_kernel"}
+DECORATORS = {"kernel", "inner_kernel", "kernel_part", "seldom_part", "whole_kernel"}
 REFERENCE = re.compile(r"Reference: (tests/reference/\w+\.py)")
 
 

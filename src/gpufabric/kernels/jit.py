@@ -9,15 +9,28 @@ Where the folder cannot be written, every process compiles anew.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numba
 
 from gpufabric.kernels.unsigned import UnsignedIndices
+from gpufabric.kernels.whole import PartCompiler, WholeCompiler
 
-__all__ = ["FOLDER", "inner_kernel", "is_compiled", "is_kept", "kernel"]
+__all__ = [
+    "FOLDER",
+    "inner_kernel",
+    "is_compiled",
+    "is_kept",
+    "kernel",
+    "kernel_part",
+    "seldom_part",
+    "whole_kernel",
+]
 
 
 def _sources_hash() -> str:
@@ -70,3 +83,31 @@ inner_kernel = numba.njit(
     _nrt=False,
     forceinline=True,
 )
+
+_like_parts = functools.partial(numba.njit, nogil=True, error_model="numpy", _nrt=False)
+
+# A kernel of very many parts, as the packet engine is: see whole.py. Python that calls a part runs
+# it as plain Python.
+whole_kernel = _like_parts(cache=is_kept, pipeline_class=WholeCompiler)
+
+
+def kernel_part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a part of a whole kernel that runs at every event: it is laid into its caller."""
+    return _part(function, forceinline=True)
+
+
+def seldom_part(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a part of a whole kernel that runs seldom, apart where that keeps the rest short."""
+    return _part(function)
+
+
+def _part(function: Callable[..., Any], **options: bool) -> Callable[..., Any]:
+    part: Any = _like_parts(pipeline_class=PartCompiler, **options)(function)
+    if not numba.config.DISABLE_JIT:
+        part.add_overload = functools.partial(_keep_overload, part)
+    return part
+
+
+def _keep_overload(part: Any, compiled: Any) -> None:
+    """Keep a compiled part for its callers alone: there is no machine code that Python may call."""
+    part.overloads[tuple(compiled.signature.args)] = compiled

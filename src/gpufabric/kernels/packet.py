@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part, whole_kernel
 from gpufabric.kernels.packet_ahead import look_ahead
 from gpufabric.kernels.packet_arbiter import next_lane
 from gpufabric.kernels.packet_credit import mark_starved, take_limit
@@ -67,7 +67,7 @@ __all__ = ["NEEDS_ROOM", "RAN", "run_packets"]
 RAN, NEEDS_ROOM = range(2)
 
 
-@inner_kernel
+@whole_kernel
 def run_packets(run: PacketRun, until_ps: int) -> int:
     """Run until nothing happens any more or `until_ps` has passed; return a status.
 
@@ -100,7 +100,7 @@ def run_packets(run: PacketRun, until_ps: int) -> int:
         clock[N_KICKS] = 0
 
 
-@inner_kernel
+@kernel_part
 def happen(run: PacketRun, kind: int, number: int) -> None:
     """Do what an event of this kind does.
 
@@ -126,7 +126,7 @@ def happen(run: PacketRun, kind: int, number: int) -> None:
         happen_seldom(run, kind, number)
 
 
-@inner_kernel
+@kernel_part
 def happen_seldom(run: PacketRun, kind: int, number: int) -> None:
     """Do what an event of a kind that many runs have none of does.
 
@@ -147,7 +147,7 @@ def happen_seldom(run: PacketRun, kind: int, number: int) -> None:
         purge(run, number)
 
 
-@inner_kernel
+@kernel_part
 def arrive(run: PacketRun, index: int) -> None:
     """Take a packet from the wire: PFC at a port, all else at a switch or NIC.
 
@@ -177,7 +177,7 @@ def arrive(run: PacketRun, index: int) -> None:
         forward(run, index, channel)
 
 
-@inner_kernel
+@kernel_part
 def is_stopped(run: PacketRun, index: int) -> bool:
     """Tell whether a fault keeps a packet from arriving: it is lost, or waits for a slow host.
 
@@ -190,7 +190,7 @@ def is_stopped(run: PacketRun, index: int) -> bool:
     return run.ports[channel].head == NONE and waits_in_host(run, index, channel)
 
 
-@inner_kernel
+@kernel_part
 def start(run: PacketRun, number: int) -> None:
     """Let a port that is free begin to send what is next, if anything may leave.
 
@@ -214,7 +214,7 @@ def start(run: PacketRun, number: int) -> None:
             transmit(run, number, index)
 
 
-@inner_kernel
+@kernel_part
 def trace(run: PacketRun, code: int) -> None:
     """Note an event: time, kind, number of port or flow, and for arrivals flow and packet.
 

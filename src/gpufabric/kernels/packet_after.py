@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import KIND_BITS, NOW, START, push_later
 from gpufabric.kernels.packet_structs import PacketRun
 
@@ -21,7 +21,7 @@ AFTER = np.dtype(
 )
 
 
-@inner_kernel
+@kernel_part
 def release(run: PacketRun, number: int) -> None:
     """Let what waits for a flow start if it waits for nothing else.
 

@@ -7,7 +7,7 @@ No value changes, so there is no reference.
 
 from __future__ import annotations
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import ARRIVE, KIND_BITS, KIND_MASK, SENT
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.prefetch import prefetch
@@ -17,7 +17,7 @@ __all__ = ["look_ahead"]
 FAR, NEAR = 10, 4  # events of a lane
 
 
-@inner_kernel
+@kernel_part
 def look_ahead(run: PacketRun, lane: int) -> None:
     """Fetch what later events of the lane that is served now will touch.
 
@@ -38,7 +38,7 @@ def look_ahead(run: PacketRun, lane: int) -> None:
                 look_at_port(run, near >> KIND_BITS)
 
 
-@inner_kernel
+@kernel_part
 def look_at_packet(run: PacketRun, index: int) -> None:
     """Fetch the ports and accounts that an arriving packet will touch.
 
@@ -58,7 +58,7 @@ def look_at_packet(run: PacketRun, index: int) -> None:
     prefetch(run.queues, out * n_queues + packet.traffic)
 
 
-@inner_kernel
+@kernel_part
 def look_at_port(run: PacketRun, number: int) -> None:
     """Fetch the packet that waits first at a port that will be free.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_structs import PacketRun
 
 __all__ = ["LIMIT_LEFT", "N_TURNS", "UNLIMITED", "charge_turn", "next_lane"]
@@ -21,7 +21,7 @@ UNLIMITED = 2**40  # blocks that high priority may send in a row
 NONE = -1
 
 
-@inner_kernel
+@kernel_part
 def next_lane(run: PacketRun, number: int) -> int:
     """Lane that a port serves next, -1 when nothing there may leave; flow control goes first.
 
@@ -44,7 +44,7 @@ def next_lane(run: PacketRun, number: int) -> int:
     return run.lane_table[LOW, low, 0]
 
 
-@inner_kernel
+@kernel_part
 def entry_of(run: PacketRun, number: int, table: int, able: int) -> int:
     """Entry of one table whose turn it is among the lanes that are able, -1 without.
 
@@ -61,7 +61,7 @@ def entry_of(run: PacketRun, number: int, table: int, able: int) -> int:
     return NONE
 
 
-@inner_kernel
+@kernel_part
 def charge_turn(run: PacketRun, number: int, blocks: int) -> None:
     """Charge a packet that begins to leave to the entry that was picked for it.
 

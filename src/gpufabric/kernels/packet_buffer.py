@@ -7,7 +7,7 @@ lossless, to the input's headroom. What fits nowhere is dropped.
 
 from __future__ import annotations
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_settings import (
     LOSSLESS,
     alpha_log2_of,
@@ -21,7 +21,7 @@ from gpufabric.kernels.packet_structs import PacketRun
 __all__ = ["admit", "may_resume", "must_pause", "release"]
 
 
-@inner_kernel
+@kernel_part
 def threshold_of(run: PacketRun, channel: int, traffic: int) -> int:
     """Most of the shared pool that one class of an input may take now [byte].
 
@@ -38,7 +38,7 @@ def threshold_of(run: PacketRun, channel: int, traffic: int) -> int:
     return free >> -shift
 
 
-@inner_kernel
+@kernel_part
 def admit(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> bool:
     """Charge a packet to its input; tell whether it fits.
 
@@ -65,7 +65,7 @@ def admit(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> bool:
     return False
 
 
-@inner_kernel
+@kernel_part
 def release(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> None:
     """Give back what a packet took: headroom first, then the shared pool, then the reserve.
 
@@ -80,7 +80,7 @@ def release(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> None:
     run.switches[run.ports[channel].head].shared -= from_shared
 
 
-@inner_kernel
+@kernel_part
 def must_pause(run: PacketRun, channel: int, traffic: int) -> bool:
     """Tell whether the input must send XOFF now.
 
@@ -94,7 +94,7 @@ def must_pause(run: PacketRun, channel: int, traffic: int) -> bool:
     return (account.headroom_used > 0 or share >= limit) and sends_pfc(run, channel, traffic)
 
 
-@inner_kernel
+@kernel_part
 def may_resume(run: PacketRun, channel: int, traffic: int) -> bool:
     """Tell whether the input, which has sent XOFF, may send XON now.
 

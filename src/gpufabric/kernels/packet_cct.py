@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_credit import blocks_of, has_more
 from gpufabric.kernels.packet_events import ALPHA, KIND_BITS, NOW, push_later
 from gpufabric.kernels.packet_structs import PacketRun
@@ -16,7 +16,7 @@ from gpufabric.kernels.packet_structs import PacketRun
 __all__ = ["lower_index", "mark_fecn", "raise_index"]
 
 
-@inner_kernel
+@kernel_part
 def mark_fecn(run: PacketRun, number: int, traffic: int, index: int) -> None:
     """Mark a packet that begins to leave, if its port is the root of congestion and it is its turn.
 
@@ -37,7 +37,7 @@ def mark_fecn(run: PacketRun, number: int, traffic: int, index: int) -> None:
         run.aside[number].n_marked += 1
 
 
-@inner_kernel
+@kernel_part
 def raise_index(run: PacketRun, number: int) -> None:
     """Slow a flow down on a BECN; the first one starts its timer.
 
@@ -53,7 +53,7 @@ def raise_index(run: PacketRun, number: int) -> None:
         push_later(run, run.clock[NOW] + control.alpha_ps, number << KIND_BITS | ALPHA)
 
 
-@inner_kernel
+@kernel_part
 def lower_index(run: PacketRun, number: int) -> None:
     """Let a flow go faster when its timer has run down.
 
@@ -70,7 +70,7 @@ def lower_index(run: PacketRun, number: int) -> None:
         push_later(run, run.clock[NOW] + control.alpha_ps, number << KIND_BITS | ALPHA)
 
 
-@inner_kernel
+@kernel_part
 def set_index(run: PacketRun, number: int, index: int) -> None:
     """Let a flow wait as its table says.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import NOW
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.packet_tape import note_hold
@@ -33,7 +33,7 @@ LANE_BITS = 4  # of the virtual lane in a flow control packet
 NONE = -1
 
 
-@inner_kernel
+@kernel_part
 def blocks_of(n_bytes: int) -> int:
     """Credits that a packet takes.
 
@@ -42,7 +42,7 @@ def blocks_of(n_bytes: int) -> int:
     return n_bytes + (1 << BLOCK_BITS) - 1 >> BLOCK_BITS
 
 
-@inner_kernel
+@kernel_part
 def limit_of(run: PacketRun, channel: int, lane: int) -> int:
     """Up to which block the receiver lets the sender go now.
 
@@ -53,7 +53,7 @@ def limit_of(run: PacketRun, channel: int, lane: int) -> int:
     return (credit.received + free) % MODULUS
 
 
-@inner_kernel
+@kernel_part
 def must_tell(run: PacketRun, channel: int, lane: int) -> bool:
     """Tell whether the receiver must send a new limit, and note that it waits to be sent.
 
@@ -69,7 +69,7 @@ def must_tell(run: PacketRun, channel: int, lane: int) -> bool:
     return True
 
 
-@inner_kernel
+@kernel_part
 def stamp(run: PacketRun, number: int, index: int) -> None:
     """Write the limit of now into a flow control packet that begins to leave.
 
@@ -85,7 +85,7 @@ def stamp(run: PacketRun, number: int, index: int) -> None:
     packet.number = limit << LANE_BITS | lane
 
 
-@inner_kernel
+@kernel_part
 def take_limit(run: PacketRun, number: int, message: int) -> None:
     """Note a limit that has come for a sending port.
 
@@ -95,7 +95,7 @@ def take_limit(run: PacketRun, number: int, message: int) -> None:
     run.credits[number * (run.rules[0].n_classes + 1) + lane].limit = message >> LANE_BITS
 
 
-@inner_kernel
+@kernel_part
 def take_room(run: PacketRun, channel: int, lane: int, n_bytes: int) -> None:
     """Put a packet that came by a channel into the lane's receive buffer.
 
@@ -108,7 +108,7 @@ def take_room(run: PacketRun, channel: int, lane: int, n_bytes: int) -> None:
     credit.most_held = max(credit.most_held, credit.held)
 
 
-@inner_kernel
+@kernel_part
 def free_room(run: PacketRun, channel: int, lane: int, blocks: int) -> None:
     """Give back what a packet took of the lane's receive buffer.
 
@@ -117,7 +117,7 @@ def free_room(run: PacketRun, channel: int, lane: int, blocks: int) -> None:
     run.credits[channel * (run.rules[0].n_classes + 1) + lane].held -= blocks
 
 
-@inner_kernel
+@kernel_part
 def spend(run: PacketRun, number: int, index: int) -> None:
     """Take the credits of a packet that begins to leave, and note what it frees when it has left.
 
@@ -132,7 +132,7 @@ def spend(run: PacketRun, number: int, index: int) -> None:
     link.frees_blocks = blocks
 
 
-@inner_kernel
+@kernel_part
 def has_more(run: PacketRun, number: int, lane: int, blocks: int) -> bool:
     """Tell whether a lane has credits for one packet and for another of that size.
 
@@ -142,7 +142,7 @@ def has_more(run: PacketRun, number: int, lane: int, blocks: int) -> bool:
     return (credit.limit - credit.sent - 2 * blocks) % MODULUS <= MOST_AHEAD
 
 
-@inner_kernel
+@kernel_part
 def next_bytes(run: PacketRun, number: int, lane: int) -> int:
     """Size of what a port would send next on a lane, of packets and then of flows [byte].
 
@@ -160,7 +160,7 @@ def next_bytes(run: PacketRun, number: int, lane: int) -> int:
     return int(run.serial[size].n_bytes)
 
 
-@inner_kernel
+@kernel_part
 def mark_starved(run: PacketRun, number: int) -> None:
     """Note which lanes of a port have something to send and no credits for it.
 

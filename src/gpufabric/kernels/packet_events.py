@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_structs import PacketRun
 
 __all__ = [
@@ -56,7 +56,7 @@ FULL_LANE, FULL_HEAP = 1, 2  # values of clock[FULL]
 SPARE = 16  # an event makes fewer others than this
 
 
-@inner_kernel
+@kernel_part
 def earliest(run: PacketRun) -> int:
     """Time and lane of the next event, as in ``due``; the smaller lane first where times agree.
 
@@ -65,7 +65,7 @@ def earliest(run: PacketRun) -> int:
     return run.due[1]
 
 
-@inner_kernel
+@kernel_part
 def set_due(run: PacketRun, lane: int, due: int) -> None:
     """Note the first event of a lane, and which is the first of all: the winner of a tournament.
 
@@ -80,7 +80,7 @@ def set_due(run: PacketRun, lane: int, due: int) -> None:
         tree[at] = due
 
 
-@inner_kernel
+@kernel_part
 def lane_of_heap(run: PacketRun) -> int:
     """Place of the heap among the lanes, the last one.
 
@@ -89,7 +89,7 @@ def lane_of_heap(run: PacketRun) -> int:
     return (run.due.size >> 1) - 1
 
 
-@inner_kernel
+@kernel_part
 def push(run: PacketRun, lane: int, time_ps: int, code: int) -> None:
     """Add an event to a lane, not before the last one there.
 
@@ -107,7 +107,7 @@ def push(run: PacketRun, lane: int, time_ps: int, code: int) -> None:
         run.clock[FULL] |= FULL_LANE
 
 
-@inner_kernel
+@kernel_part
 def take_event(run: PacketRun, lane: int) -> int:
     """Take the first event out of a lane or the heap and return its code.
 
@@ -132,7 +132,7 @@ def take_event(run: PacketRun, lane: int) -> int:
     return code
 
 
-@inner_kernel
+@kernel_part
 def push_later(run: PacketRun, time_ps: int, code: int) -> None:
     """Add an event to the heap.
 
@@ -156,7 +156,7 @@ def push_later(run: PacketRun, time_ps: int, code: int) -> None:
         run.clock[FULL] |= FULL_HEAP
 
 
-@inner_kernel
+@kernel_part
 def post(run: PacketRun, lane: int, time_ps: int, code: int) -> None:
     """Add an event to a lane, or to the heap where `lane` is negative.
 
@@ -168,7 +168,7 @@ def post(run: PacketRun, lane: int, time_ps: int, code: int) -> None:
         push_later(run, time_ps, code)
 
 
-@inner_kernel
+@kernel_part
 def copy_later(run: PacketRun, source: int, target: int) -> None:
     """Copy one place of the heap to another.
 
@@ -179,7 +179,7 @@ def copy_later(run: PacketRun, source: int, target: int) -> None:
     run.later[target].code = run.later[source].code
 
 
-@inner_kernel
+@kernel_part
 def pop_later(run: PacketRun) -> int:
     """Take the first event out of the heap and return its code.
 
@@ -204,7 +204,7 @@ def pop_later(run: PacketRun) -> int:
     return code
 
 
-@inner_kernel
+@kernel_part
 def set_due_later(run: PacketRun) -> None:
     """Note the time of the heap's first event.
 
@@ -217,7 +217,7 @@ def set_due_later(run: PacketRun) -> None:
         set_due(run, lane, NEVER)
 
 
-@inner_kernel
+@kernel_part
 def is_before(run: PacketRun, place: int, time_ps: int, order: int) -> bool:
     """Tell whether the event at `place` of the heap comes before one of that time and order.
 
@@ -227,7 +227,7 @@ def is_before(run: PacketRun, place: int, time_ps: int, order: int) -> bool:
     return event.time_ps < time_ps or (event.time_ps == time_ps and event.order < order)
 
 
-@inner_kernel
+@kernel_part
 def kick(run: PacketRun, port: int) -> None:
     """Note that a port may be able to send, to be tried when this event is done.
 
@@ -238,7 +238,7 @@ def kick(run: PacketRun, port: int) -> None:
     run.clock[N_KICKS] = at + 1
 
 
-@inner_kernel
+@kernel_part
 def take_packet(run: PacketRun) -> int:
     """Take a packet out of the free list; its fields are whatever they were.
 
@@ -250,7 +250,7 @@ def take_packet(run: PacketRun) -> int:
     return index
 
 
-@inner_kernel
+@kernel_part
 def give_back(run: PacketRun, index: int) -> None:
     """Put a packet into the free list.
 

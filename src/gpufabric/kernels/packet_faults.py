@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import (
     DRAIN,
     FAULT,
@@ -48,7 +48,7 @@ __all__ = [
 CUT, MEND, LOSE, STORM, CALM, SPEED, LIMIT, SLOW, AVOID, TABLE = range(10)  # what changes
 
 
-@inner_kernel
+@kernel_part
 def change(run: PacketRun, row: int) -> None:
     """Do what a row of the schedule says.
 
@@ -79,7 +79,7 @@ def change(run: PacketRun, row: int) -> None:
         storm(run, row)
 
 
-@inner_kernel
+@kernel_part
 def change_table(run: PacketRun, first: int) -> None:
     """Let another table of next hops hold from now on; switches forget their flowlets.
 
@@ -90,7 +90,7 @@ def change_table(run: PacketRun, first: int) -> None:
         run.hops.flowlets[slot].flow = NONE
 
 
-@inner_kernel
+@kernel_part
 def cut(run: PacketRun, channel: int) -> None:
     """Take a channel down; what its port was told to pause and what it has paused is forgotten.
 
@@ -110,7 +110,7 @@ def cut(run: PacketRun, channel: int) -> None:
     kick(run, channel)
 
 
-@inner_kernel
+@kernel_part
 def storm(run: PacketRun, row: int) -> None:
     """Let a NIC send XOFF and come back to it later, or XON at the end of a storm.
 
@@ -123,7 +123,7 @@ def storm(run: PacketRun, row: int) -> None:
         push_later(run, now + fault.gap_ps, row << KIND_BITS | FAULT)
 
 
-@inner_kernel
+@kernel_part
 def is_lost(run: PacketRun, index: int, channel: int) -> bool:
     """Tell whether a packet that should arrive now is lost, and drop it then.
 
@@ -150,7 +150,7 @@ def is_lost(run: PacketRun, index: int, channel: int) -> bool:
     return False
 
 
-@inner_kernel
+@kernel_part
 def lose(run: PacketRun, index: int, reason: int) -> None:
     """Drop a packet and count why.
 
@@ -160,7 +160,7 @@ def lose(run: PacketRun, index: int, reason: int) -> None:
     drop(run, index)
 
 
-@inner_kernel
+@kernel_part
 def waits_in_host(run: PacketRun, index: int, channel: int) -> bool:
     """Tell whether a packet that has reached a NIC must wait for its host, or is dropped there.
 
@@ -188,7 +188,7 @@ def waits_in_host(run: PacketRun, index: int, channel: int) -> bool:
     return True
 
 
-@inner_kernel
+@kernel_part
 def drained(run: PacketRun, index: int, channel: int) -> None:
     """Let a slow host have taken a packet; tell the switch to go on where the buffer is low again.
 

@@ -6,7 +6,7 @@ the flow, over what it could have sent, and its queue over what a round trip tak
 
 from __future__ import annotations
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import NOW
 from gpufabric.kernels.packet_pacing import change_rate
 from gpufabric.kernels.packet_structs import PacketRun
@@ -14,7 +14,7 @@ from gpufabric.kernels.packet_structs import PacketRun
 __all__ = ["take_telemetry", "write_telemetry"]
 
 
-@inner_kernel
+@kernel_part
 def write_telemetry(run: PacketRun, index: int, number: int, queued: int) -> None:
     """Write into a packet what the port knows that it leaves by.
 
@@ -31,7 +31,7 @@ def write_telemetry(run: PacketRun, index: int, number: int, queued: int) -> Non
     note.n_stamps += 1
 
 
-@inner_kernel
+@kernel_part
 def take_telemetry(run: PacketRun, number: int, index: int, expected: int) -> None:
     """Renew a flow's rate from what an ACK, packet `index`, brings back.
 
@@ -56,7 +56,7 @@ def take_telemetry(run: PacketRun, number: int, index: int, expected: int) -> No
         pace.renewal = max(pace.renewal, flow.next)
 
 
-@inner_kernel
+@kernel_part
 def keep_stamps(run: PacketRun, number: int, index: int, n_stamps: int) -> None:
     """Keep what the switches wrote, to be held against the next ACK's.
 
@@ -70,7 +70,7 @@ def keep_stamps(run: PacketRun, number: int, index: int, n_stamps: int) -> None:
         target.queued = source.queued
 
 
-@inner_kernel
+@kernel_part
 def average_load(run: PacketRun, number: int, index: int) -> None:
     """Let the use of the busiest link since the last ACK enter the average.
 
@@ -95,7 +95,7 @@ def average_load(run: PacketRun, number: int, index: int) -> None:
     pace.load = (pace.load * (trip_ps - busiest_ps) + busiest * busiest_ps) / trip_ps
 
 
-@inner_kernel
+@kernel_part
 def renew_rate(run: PacketRun, number: int, is_full: bool) -> None:  # noqa: FBT001
     """Set the rate from the average use: a jump to the target, or an additive step.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import (
     FREE_BY,
     FULL,
@@ -31,7 +31,7 @@ __all__ = ["look_at_waiting", "plan_look"]
 AWAKE, IN_HEAP = -1, -2  # values of a port's `slot`: asked for; not asked for, without a lane
 
 
-@inner_kernel
+@kernel_part
 def plan_look(run: PacketRun, number: int, lane: int) -> None:
     """Keep a place for the look of a port that has begun to send; awake where something waits.
 
@@ -49,7 +49,7 @@ def plan_look(run: PacketRun, number: int, lane: int) -> None:
         look_later(run, number)
 
 
-@inner_kernel
+@kernel_part
 def look_at_waiting(run: PacketRun, number: int) -> None:
     """Let a port look at what waits, when this event is done or when the port is free.
 
@@ -62,7 +62,7 @@ def look_at_waiting(run: PacketRun, number: int) -> None:
         look_later(run, number)
 
 
-@inner_kernel
+@kernel_part
 def look_later(run: PacketRun, number: int) -> None:
     """Make sure that a busy port looks at what waits as soon as it is free.
 
@@ -76,7 +76,7 @@ def look_later(run: PacketRun, number: int) -> None:
     port.slot = AWAKE
 
 
-@inner_kernel
+@kernel_part
 def keep_place(run: PacketRun, lane: int, time_ps: int, code: int) -> int:
     """Add an event that is asleep to a lane and return its place.
 
@@ -95,7 +95,7 @@ def keep_place(run: PacketRun, lane: int, time_ps: int, code: int) -> int:
     return place
 
 
-@inner_kernel
+@kernel_part
 def wake_place(run: PacketRun, lane: int, place: int) -> None:
     """Wake an event that is asleep.
 
@@ -109,7 +109,7 @@ def wake_place(run: PacketRun, lane: int, place: int) -> None:
         set_due(run, lane, run.events[2 * place] << LANE_BITS | lane)
 
 
-@inner_kernel
+@kernel_part
 def forget(run: PacketRun, lane: int) -> None:
     """Give back the places of events whose time has passed while they were asleep.
 

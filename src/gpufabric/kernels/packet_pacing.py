@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_control_structs import HPCC
 from gpufabric.kernels.packet_events import KIND_BITS, NOW, WAKE, push_later
 from gpufabric.kernels.packet_structs import PacketRun
@@ -23,7 +23,7 @@ __all__ = [
 UNLISTED, LISTED, PACED, FAILED = range(4)  # states of a flow
 
 
-@inner_kernel
+@kernel_part
 def gap_ps(run: PacketRun, wire_bytes: int, gbps: float) -> int:
     """Time from one packet to the next at a rate, in whole ticks [ps].
 
@@ -33,7 +33,7 @@ def gap_ps(run: PacketRun, wire_bytes: int, gbps: float) -> int:
     return np.int64(wire_bytes * 8000 / gbps) // tick_ps * tick_ps
 
 
-@inner_kernel
+@kernel_part
 def sleep(run: PacketRun, number: int) -> None:
     """Let a flow wait apart until its next packet is due.
 
@@ -45,7 +45,7 @@ def sleep(run: PacketRun, number: int) -> None:
     push_later(run, np.int64(flow.next_ps), number << KIND_BITS | WAKE)
 
 
-@inner_kernel
+@kernel_part
 def pace(run: PacketRun, number: int, index: int, wire_bytes: int) -> None:
     """Set when the packet after this one is due, and let switches write into this one.
 
@@ -58,7 +58,7 @@ def pace(run: PacketRun, number: int, index: int, wire_bytes: int) -> None:
         flow.next_ps = run.clock[NOW] + gap_ps(run, wire_bytes, flow.rate_gbps)
 
 
-@inner_kernel
+@kernel_part
 def change_rate(run: PacketRun, number: int, gbps: float) -> None:
     """Set a flow's rate; the wait after the last packet becomes what it is at this rate.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel, kernel
+from gpufabric.kernels.jit import kernel_part, seldom_part
 from gpufabric.kernels.packet_events import (
     EXPIRE,
     KIND_BITS,
@@ -35,7 +35,7 @@ from gpufabric.kernels.packet_tape import note_hold
 __all__ = ["expire", "hold", "purge", "refresh", "watch"]
 
 
-@inner_kernel
+@kernel_part
 def hold(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
     """Pause one class at a port, or let it go on, as a PFC frame says.
 
@@ -52,7 +52,7 @@ def hold(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
         resume(run, number, traffic)
 
 
-@inner_kernel
+@kernel_part
 def stop(run: PacketRun, number: int, traffic: int) -> None:
     """Let one class of a port wait.
 
@@ -71,7 +71,7 @@ def stop(run: PacketRun, number: int, traffic: int) -> None:
             push_later(run, now + run.rules[0].detect_ps, place << KIND_BITS | WATCH)
 
 
-@inner_kernel
+@kernel_part
 def resume(run: PacketRun, number: int, traffic: int) -> None:
     """Let one class of a port go on.
 
@@ -84,7 +84,7 @@ def resume(run: PacketRun, number: int, traffic: int) -> None:
     kick(run, number)
 
 
-@inner_kernel
+@kernel_part
 def heeds(run: PacketRun, number: int, traffic: int, is_pause: int) -> bool:
     """Note a PFC frame; tell whether the port obeys it, which it does not in a storm.
 
@@ -100,7 +100,7 @@ def heeds(run: PacketRun, number: int, traffic: int, is_pause: int) -> bool:
     return pause.storm == NO_STORM
 
 
-@kernel
+@seldom_part
 def expire(run: PacketRun, place: int) -> None:
     """End a pause whose time is over, unless another frame has made it longer.
 
@@ -116,7 +116,7 @@ def expire(run: PacketRun, place: int) -> None:
         resume(run, number, traffic)
 
 
-@kernel
+@seldom_part
 def refresh(run: PacketRun, place: int) -> None:
     """Send XOFF again where an input still wants the pause.
 
@@ -127,7 +127,7 @@ def refresh(run: PacketRun, place: int) -> None:
         send_xoff(run, place // n_queues, place % n_queues)
 
 
-@kernel
+@seldom_part
 def watch(run: PacketRun, place: int) -> None:
     """Let the watchdog look at a class of a port.
 
@@ -150,7 +150,7 @@ def watch(run: PacketRun, place: int) -> None:
         begin_storm(run, place)
 
 
-@inner_kernel
+@kernel_part
 def begin_storm(run: PacketRun, place: int) -> None:
     """No longer obey pauses: let the class go on, or drop what waits, a packet an event.
 
@@ -167,7 +167,7 @@ def begin_storm(run: PacketRun, place: int) -> None:
     push_later(run, now + rules.restore_ps, place << KIND_BITS | WATCH)
 
 
-@inner_kernel
+@kernel_part
 def end_storm(run: PacketRun, place: int) -> None:
     """Obey pauses again if there was none for long enough; else look again later.
 
@@ -186,7 +186,7 @@ def end_storm(run: PacketRun, place: int) -> None:
         resume(run, number, traffic)
 
 
-@kernel
+@seldom_part
 def purge(run: PacketRun, place: int) -> None:
     """Drop the first packet that waits in a class whose watchdog drops, and come back.
 

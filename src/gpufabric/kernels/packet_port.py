@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_arbiter import charge_turn
 from gpufabric.kernels.packet_buffer import admit, may_resume, must_pause, release
 from gpufabric.kernels.packet_cct import mark_fecn
@@ -81,7 +81,7 @@ NONE = -1
 NO_STORM, FORWARDS, DROPS = range(3)  # what a watchdog does now
 
 
-@inner_kernel
+@kernel_part
 def enqueue(run: PacketRun, number: int, traffic: int, index: int) -> None:
     """Put a packet at the end of a port's queue and note that the port may send it.
 
@@ -103,7 +103,7 @@ def enqueue(run: PacketRun, number: int, traffic: int, index: int) -> None:
     look_at_waiting(run, number)
 
 
-@inner_kernel
+@kernel_part
 def forward(run: PacketRun, index: int, channel: int) -> None:
     """Let a switch take a packet that came by `channel`, or drop it.
 
@@ -146,7 +146,7 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
         enqueue(run, out, traffic, index)
 
 
-@inner_kernel
+@kernel_part
 def drop(run: PacketRun, index: int) -> None:
     """Count a packet as dropped and forget it.
 
@@ -159,7 +159,7 @@ def drop(run: PacketRun, index: int) -> None:
     give_back(run, index)
 
 
-@inner_kernel
+@kernel_part
 def send_pfc(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
     """Put a PFC frame for one class before all that waits at a port.
 
@@ -170,7 +170,7 @@ def send_pfc(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
     enqueue(run, number, run.rules[0].n_classes, index)
 
 
-@inner_kernel
+@kernel_part
 def new_link_packet(run: PacketRun, number: int) -> int:
     """Make a packet of the link itself: a PFC frame, or InfiniBand's flow control.
 
@@ -189,7 +189,7 @@ def new_link_packet(run: PacketRun, number: int) -> int:
     return index
 
 
-@inner_kernel
+@kernel_part
 def take_credits(run: PacketRun, index: int, channel: int) -> None:
     """Put a packet into the receive buffer of its lane; a NIC takes it out at once.
 
@@ -203,7 +203,7 @@ def take_credits(run: PacketRun, index: int, channel: int) -> None:
     tell_limit(run, channel, traffic)
 
 
-@inner_kernel
+@kernel_part
 def tell_limit(run: PacketRun, channel: int, traffic: int) -> None:
     """Send a flow control packet if the limit of a lane has grown enough.
 
@@ -216,7 +216,7 @@ def tell_limit(run: PacketRun, channel: int, traffic: int) -> None:
         enqueue(run, port, run.rules[0].n_classes, index)
 
 
-@inner_kernel
+@kernel_part
 def send_xoff(run: PacketRun, channel: int, traffic: int) -> None:
     """Let an input pause the far end, and again before the pause is over if it has an end.
 
@@ -232,7 +232,7 @@ def send_xoff(run: PacketRun, channel: int, traffic: int) -> None:
         push_later(run, np.int64(pause.again_ps), place << KIND_BITS | REFRESH)
 
 
-@inner_kernel
+@kernel_part
 def next_class(run: PacketRun, number: int) -> int:
     """Queue that a port serves next; -1 when nothing there may leave.
 
@@ -262,7 +262,7 @@ def next_class(run: PacketRun, number: int) -> int:
     return queue
 
 
-@inner_kernel
+@kernel_part
 def first_waiting(run: PacketRun, number: int, traffic: int) -> int:
     """Take the first packet out of a port's queue; give back its buffer and mark it if ECN says so.
 
@@ -282,7 +282,7 @@ def first_waiting(run: PacketRun, number: int, traffic: int) -> int:
     return index
 
 
-@inner_kernel
+@kernel_part
 def take_waiting(run: PacketRun, number: int, traffic: int) -> int:
     """Take the first packet out of a port's queue and give back its buffer.
 
@@ -309,7 +309,7 @@ def take_waiting(run: PacketRun, number: int, traffic: int) -> int:
     return index
 
 
-@inner_kernel
+@kernel_part
 def mark(run: PacketRun, packet: Records, number: int, traffic: int) -> None:
     """Mark a packet for certain above kmax, by chance below.
 
@@ -325,7 +325,7 @@ def mark(run: PacketRun, packet: Records, number: int, traffic: int) -> None:
     run.aside[number].n_marked += 1
 
 
-@inner_kernel
+@kernel_part
 def draw(run: PacketRun) -> float:
     """Next random number from 0 to below 1, or one that was given.
 
@@ -338,7 +338,7 @@ def draw(run: PacketRun) -> float:
     return random_of(run, MARK_RANDOM)
 
 
-@inner_kernel
+@kernel_part
 def transmit(run: PacketRun, number: int, index: int) -> None:
     """Begin to send a packet: from when the port is free, and when the packet will arrive.
 
@@ -365,7 +365,7 @@ def transmit(run: PacketRun, number: int, index: int) -> None:
     plan_look(run, number, np.int64(serial.lane))
 
 
-@inner_kernel
+@kernel_part
 def give_room(run: PacketRun, number: int) -> None:
     """Give back the room of the packet that has left a port, and tell the new limit.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_structs import PacketRun
 
 __all__ = ["FAULT_RANDOM", "MARK_RANDOM", "SPRAY_RANDOM", "hash_of", "random_of"]
@@ -14,7 +14,7 @@ LOW = np.uint64(2**32 - 1)
 FIRST_FACTOR, SECOND_FACTOR = np.uint64(0x85EBCA6B), np.uint64(0xC2B2AE35)
 
 
-@inner_kernel
+@kernel_part
 def random_of(run: PacketRun, which: int) -> float:
     """Next random number of one of the generators: xorshift64 (G. Marsaglia 2003).
 
@@ -28,7 +28,7 @@ def random_of(run: PacketRun, which: int) -> float:
     return np.float64(state >> np.uint64(11)) * 2.0**-53
 
 
-@inner_kernel
+@kernel_part
 def hash_of(number: int, seed: int) -> int:
     """Hash of 32 bits: the last steps of MurmurHash3 (A. Appleby 2011), which are not linear.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_cct import lower_index, raise_index
 from gpufabric.kernels.packet_control_structs import CCT, DCQCN
 from gpufabric.kernels.packet_events import (
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 
-@inner_kernel
+@kernel_part
 def take_cnp(run: PacketRun, number: int) -> None:
     """Note a CNP; the first one starts the flow's timers.
 
@@ -65,7 +65,7 @@ def take_cnp(run: PacketRun, number: int) -> None:
         post(run, control.lane_decrease, now + control.decrease_ps, code | DECREASE)
 
 
-@inner_kernel
+@kernel_part
 def renew_alpha(run: PacketRun, number: int) -> None:
     """Let alpha fall, or rise where a CNP has come since the last time.
 
@@ -85,7 +85,7 @@ def renew_alpha(run: PacketRun, number: int) -> None:
     post(run, control.lane_alpha, run.clock[NOW] + control.alpha_ps, number << KIND_BITS | ALPHA)
 
 
-@inner_kernel
+@kernel_part
 def check_rate(run: PacketRun, number: int) -> None:
     """Lower the rate where a CNP has come since the last time.
 
@@ -111,7 +111,7 @@ def check_rate(run: PacketRun, number: int) -> None:
     post(run, control.lane_increase, now + control.increase_ps, code | INCREASE)
 
 
-@inner_kernel
+@kernel_part
 def raise_by_timer(run: PacketRun, number: int) -> None:
     """Raise the rate, unless a decrease has put this increase off.
 
@@ -134,7 +134,7 @@ def raise_by_timer(run: PacketRun, number: int) -> None:
         push_later(run, np.int64(flow.next_ps), number << KIND_BITS | WAKE)
 
 
-@inner_kernel
+@kernel_part
 def count_bytes(run: PacketRun, flow: Records, n_bytes: int) -> None:
     """Count bytes sent and raise the rate where they are enough.
 
@@ -150,7 +150,7 @@ def count_bytes(run: PacketRun, flow: Records, n_bytes: int) -> None:
         flow.byte_stage += 1
 
 
-@inner_kernel
+@kernel_part
 def raise_rate(run: PacketRun, flow: Records) -> None:
     """Fast recovery, additive or hyper increase, by how many increases there were.
 

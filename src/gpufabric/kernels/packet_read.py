@@ -6,7 +6,7 @@ request, which has the kind of a NAK.
 
 from __future__ import annotations
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import KIND_BITS, NOW, TIMEOUT, push, take_packet
 from gpufabric.kernels.packet_pacing import FAILED
 from gpufabric.kernels.packet_port import NAK
@@ -17,7 +17,7 @@ from gpufabric.kernels.packet_structs import PacketRun
 __all__ = ["begin", "look_at_progress"]
 
 
-@inner_kernel
+@kernel_part
 def begin(run: PacketRun, number: int) -> None:
     """Start a message: stand in the row of the NIC, or ask for the data.
 
@@ -32,7 +32,7 @@ def begin(run: PacketRun, number: int) -> None:
     ask(run, number)
 
 
-@inner_kernel
+@kernel_part
 def ask(run: PacketRun, number: int) -> None:
     """Ask for a message from the first packet that is missing, and wait for progress.
 
@@ -46,7 +46,7 @@ def ask(run: PacketRun, number: int) -> None:
         push(run, rules.lane_timeout, now + rules.timeout_ps, number << KIND_BITS | TIMEOUT)
 
 
-@inner_kernel
+@kernel_part
 def look_at_progress(run: PacketRun, number: int) -> None:
     """See whether a flow has made progress; the requester of a READ asks again.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_after import release
 from gpufabric.kernels.packet_control_structs import HPCC
 from gpufabric.kernels.packet_events import NOW, give_back, take_packet
@@ -33,7 +33,7 @@ __all__ = ["receive"]
 SILENT = -1
 
 
-@inner_kernel
+@kernel_part
 def receive(run: PacketRun, index: int) -> None:
     """Take in a packet at a NIC: data at the receiver, the rest at the sender.
 
@@ -64,7 +64,7 @@ def receive(run: PacketRun, index: int) -> None:
             reject(run, number, expected)
 
 
-@inner_kernel
+@kernel_part
 def receive_data(run: PacketRun, index: int) -> None:
     """Take in a data packet and answer it.
 
@@ -90,7 +90,7 @@ def receive_data(run: PacketRun, index: int) -> None:
         answer(run, index, number, kind)
 
 
-@inner_kernel
+@kernel_part
 def take_early(run: PacketRun, index: int) -> int:
     """Take in a packet that follows a missing one; return the kind of the answer.
 
@@ -111,7 +111,7 @@ def take_early(run: PacketRun, index: int) -> int:
     return NAK
 
 
-@inner_kernel
+@kernel_part
 def answer_mark(run: PacketRun, number: int) -> None:
     """Send a CNP unless the last one of the flow has just been sent.
 
@@ -124,7 +124,7 @@ def answer_mark(run: PacketRun, number: int) -> None:
         answer(run, take_packet(run), number, CNP)
 
 
-@inner_kernel
+@kernel_part
 def take_in_order(run: PacketRun, number: int, must_answer: bool) -> int:  # noqa: FBT001
     """Take in the packet that was expected; return the kind of the answer.
 
@@ -153,7 +153,7 @@ def take_in_order(run: PacketRun, number: int, must_answer: bool) -> int:  # noq
     return SILENT
 
 
-@inner_kernel
+@kernel_part
 def answer(run: PacketRun, index: int, number: int, kind: int) -> None:
     """Make a packet an ACK, NAK or CNP of a flow and let it wait at the receiver's port.
 

@@ -7,7 +7,7 @@ keep theirs until a flow has paused. The switch that a destination hangs on send
 
 from __future__ import annotations
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import FREE_BY, NOW
 from gpufabric.kernels.packet_random import SPRAY_RANDOM, hash_of, random_of
 from gpufabric.kernels.packet_structs import PacketRun
@@ -18,7 +18,7 @@ ECMP, TURN, SPRAY, ADAPTIVE, FLOWLET, ADAPTIVE_FLOWLET = range(6)
 DATA, NONE = 0, -1
 
 
-@inner_kernel
+@kernel_part
 def next_hop(run: PacketRun, index: int, channel: int) -> int:
     """Choose the channel by which a packet leaves the switch that it has reached; -1 without any.
 
@@ -44,7 +44,7 @@ def next_hop(run: PacketRun, index: int, channel: int) -> int:
     return out
 
 
-@inner_kernel
+@kernel_part
 def comes_back(run: PacketRun, hop: int) -> int:
     """Tell whether a packet that is at this entry of ``routes`` is on its way back: 1.
 
@@ -56,7 +56,7 @@ def comes_back(run: PacketRun, hop: int) -> int:
     return 1 if hop >= rules.first_channel_back else 0
 
 
-@inner_kernel
+@kernel_part
 def member(run: PacketRun, index: int, switch: int, group: int, is_back: int) -> int:
     """Choose one of a group's channels that are not avoided; -1 if all are.
 
@@ -84,7 +84,7 @@ def member(run: PacketRun, index: int, switch: int, group: int, is_back: int) ->
     return fresh(run, group, n, int(packet.traffic))
 
 
-@inner_kernel
+@kernel_part
 def fresh(run: PacketRun, group: int, n: int, traffic: int) -> int:
     """Choose a channel without regard to what the flow did before.
 
@@ -107,7 +107,7 @@ def fresh(run: PacketRun, group: int, n: int, traffic: int) -> int:
     return best
 
 
-@inner_kernel
+@kernel_part
 def waiting(run: PacketRun, number: int, traffic: int) -> int:
     """Bytes of a class that wait at a port, with the packet that it is sending [byte].
 
@@ -119,7 +119,7 @@ def waiting(run: PacketRun, number: int, traffic: int) -> int:
     return n_bytes
 
 
-@inner_kernel
+@kernel_part
 def avoided(run: PacketRun, channel: int) -> bool:
     """Tell whether a switch knows that a channel of its own is down.
 
@@ -128,7 +128,7 @@ def avoided(run: PacketRun, channel: int) -> bool:
     return run.rules[0].has_faults != 0 and run.faulty[channel].is_avoided != 0
 
 
-@inner_kernel
+@kernel_part
 def n_able(run: PacketRun, group: int) -> int:
     """Count the channels of a group that are not avoided.
 
@@ -144,7 +144,7 @@ def n_able(run: PacketRun, group: int) -> int:
     return n
 
 
-@inner_kernel
+@kernel_part
 def able(run: PacketRun, group: int, at: int) -> int:
     """Channel number `at` of a group's channels that are not avoided.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_structs import PacketRun
 
 __all__ = ["find_lost", "forget_acked", "keep_early", "note_arrived", "take_kept"]
 
 
-@inner_kernel
+@kernel_part
 def find_lost(run: PacketRun, number: int) -> bool:
     """Go on to the next packet of a flow that is lost; tell whether there is one.
 
@@ -28,7 +28,7 @@ def find_lost(run: PacketRun, number: int) -> bool:
     return flow.again < end
 
 
-@inner_kernel
+@kernel_part
 def note_arrived(run: PacketRun, number: int, packet_number: int) -> None:
     """Note at the sender that a packet after a missing one has arrived.
 
@@ -40,7 +40,7 @@ def note_arrived(run: PacketRun, number: int, packet_number: int) -> None:
         flow.highest = max(flow.highest, packet_number)
 
 
-@inner_kernel
+@kernel_part
 def forget_acked(run: PacketRun, number: int, expected: int) -> None:
     """Forget at the sender what is known of packets before `expected`.
 
@@ -52,7 +52,7 @@ def forget_acked(run: PacketRun, number: int, expected: int) -> None:
     flow.again = max(flow.again, np.int32(expected))
 
 
-@inner_kernel
+@kernel_part
 def keep_early(run: PacketRun, number: int, packet_number: int) -> bool:
     """Keep a packet at the receiver that follows a missing one; tell whether it came for the first.
 
@@ -65,7 +65,7 @@ def keep_early(run: PacketRun, number: int, packet_number: int) -> bool:
     return is_new
 
 
-@inner_kernel
+@kernel_part
 def take_kept(run: PacketRun, number: int) -> None:
     """Take in at the receiver the kept packets that are no longer early.
 

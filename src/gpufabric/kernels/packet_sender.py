@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_after import release
 from gpufabric.kernels.packet_control_structs import CCT, DCQCN
 from gpufabric.kernels.packet_events import (
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-@inner_kernel
+@kernel_part
 def has_work(run: PacketRun, number: int) -> bool:
     """Tell whether a flow has a packet to send that its window lets go.
 
@@ -66,7 +66,7 @@ def has_work(run: PacketRun, number: int) -> bool:
     return (flow.next - flow.acked) * run.rules[0].mtu < limit
 
 
-@inner_kernel
+@kernel_part
 def list_flow(run: PacketRun, number: int) -> None:
     """Put a flow at the end of its row, if it stands nowhere and has something to send.
 
@@ -79,7 +79,7 @@ def list_flow(run: PacketRun, number: int) -> None:
     look_at_waiting(run, np.int64(run.routes[flow.first_hop]))
 
 
-@inner_kernel
+@kernel_part
 def append(run: PacketRun, number: int) -> None:
     """Put a flow at the end of its row.
 
@@ -98,7 +98,7 @@ def append(run: PacketRun, number: int) -> None:
     queue.last_flow = number
 
 
-@inner_kernel
+@kernel_part
 def next_of_flows(run: PacketRun, port: int, traffic: int) -> int:
     """Take the first flow of a row and make its next packet; -1 if it may not send now.
 
@@ -124,7 +124,7 @@ def next_of_flows(run: PacketRun, port: int, traffic: int) -> int:
     return index
 
 
-@inner_kernel
+@kernel_part
 def make_packet(run: PacketRun, number: int) -> int:
     """Make the next packet of a flow and set the time of the one after it.
 
@@ -172,7 +172,7 @@ def make_packet(run: PacketRun, number: int) -> int:
     return index
 
 
-@inner_kernel
+@kernel_part
 def take_number(run: PacketRun, number: int) -> int:
     """Number of the packet that a flow sends next: a lost one, or the one after all others.
 
@@ -188,7 +188,7 @@ def take_number(run: PacketRun, number: int) -> int:
     return at
 
 
-@inner_kernel
+@kernel_part
 def acknowledge(run: PacketRun, number: int, expected: int) -> None:
     """Take in that all packets before `expected` have arrived.
 
@@ -209,7 +209,7 @@ def acknowledge(run: PacketRun, number: int, expected: int) -> None:
     list_flow(run, number)
 
 
-@inner_kernel
+@kernel_part
 def reject(run: PacketRun, number: int, expected: int) -> None:
     """Go back to the packet that the receiver misses.
 
@@ -221,7 +221,7 @@ def reject(run: PacketRun, number: int, expected: int) -> None:
     acknowledge(run, number, expected)
 
 
-@inner_kernel
+@kernel_part
 def time_out(run: PacketRun, number: int) -> None:
     """See whether a flow has made progress; send again from the first packet not acknowledged.
 
@@ -248,7 +248,7 @@ def time_out(run: PacketRun, number: int) -> None:
     list_flow(run, number)
 
 
-@inner_kernel
+@kernel_part
 def wake(run: PacketRun, number: int) -> None:
     """Let a paced flow stand at the end of its row again.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_structs import PacketRun
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 UNCOUNTED, LOSSY, LOSSLESS = range(3)  # kinds of classes
 
 
-@inner_kernel
+@kernel_part
 def queue_of(run: PacketRun, channel: int, traffic: int) -> int:
     """Class as which a switch treats packets of class `traffic` that come by a channel.
 
@@ -41,7 +41,7 @@ def queue_of(run: PacketRun, channel: int, traffic: int) -> int:
     return traffic
 
 
-@inner_kernel
+@kernel_part
 def kind_of(run: PacketRun, channel: int, traffic: int) -> int:
     """Kind of a class at an input: UNCOUNTED, LOSSY or LOSSLESS.
 
@@ -53,7 +53,7 @@ def kind_of(run: PacketRun, channel: int, traffic: int) -> int:
     return (rules.counted >> traffic & 1) + (rules.lossless >> traffic & 1)
 
 
-@inner_kernel
+@kernel_part
 def headroom_of(run: PacketRun, channel: int, traffic: int) -> int:
     """Headroom of a class at an input [byte].
 
@@ -66,7 +66,7 @@ def headroom_of(run: PacketRun, channel: int, traffic: int) -> int:
     return int(np.int64(run.ports[channel].headroom))
 
 
-@inner_kernel
+@kernel_part
 def alpha_log2_of(run: PacketRun, channel: int, traffic: int) -> int:
     """Exponent of the dynamic threshold of a class at an input.
 
@@ -79,7 +79,7 @@ def alpha_log2_of(run: PacketRun, channel: int, traffic: int) -> int:
     return int(np.int64(run.ports[channel].alpha_log2))
 
 
-@inner_kernel
+@kernel_part
 def xoff_of(run: PacketRun, channel: int, traffic: int) -> int:
     """Fixed threshold of a class at an input, 0 for a dynamic one [byte].
 
@@ -90,7 +90,7 @@ def xoff_of(run: PacketRun, channel: int, traffic: int) -> int:
     return run.rules[0].xoff
 
 
-@inner_kernel
+@kernel_part
 def sends_pfc(run: PacketRun, channel: int, traffic: int) -> bool:
     """Tell whether an input sends PFC frames for a class.
 
@@ -101,7 +101,7 @@ def sends_pfc(run: PacketRun, channel: int, traffic: int) -> bool:
     return True
 
 
-@inner_kernel
+@kernel_part
 def obeys_pfc(run: PacketRun, number: int, traffic: int) -> bool:
     """Tell whether a port stops a class when a PFC frame says so.
 
@@ -112,7 +112,7 @@ def obeys_pfc(run: PacketRun, number: int, traffic: int) -> bool:
     return True
 
 
-@inner_kernel
+@kernel_part
 def kmin_of(run: PacketRun, number: int, traffic: int) -> int:
     """Depth up to which a port marks no packet of a class [byte].
 
@@ -123,7 +123,7 @@ def kmin_of(run: PacketRun, number: int, traffic: int) -> int:
     return int(np.int64(run.ports[number].kmin))
 
 
-@inner_kernel
+@kernel_part
 def kmax_of(run: PacketRun, number: int, traffic: int) -> int:
     """Depth above which a port marks every packet of a class [byte].
 
@@ -134,7 +134,7 @@ def kmax_of(run: PacketRun, number: int, traffic: int) -> int:
     return int(np.int64(run.aside[number].kmax))
 
 
-@inner_kernel
+@kernel_part
 def pmax_of(run: PacketRun, number: int, traffic: int) -> float:
     """Probability of a mark at kmax.
 

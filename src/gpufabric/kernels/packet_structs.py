@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpufabric.kernels.by_pointer import by_pointer
 from gpufabric.kernels.packet_route_structs import Hops
 from gpufabric.kernels.packet_tape_structs import Tape
 from gpufabric.kernels.structs import Floats, Ints, Longs, Records
@@ -352,6 +353,7 @@ FAULTY = np.dtype(
 Bits = NDArray[np.int8]
 
 
+@by_pointer
 class PacketRun(NamedTuple):
     """A whole run of the packet engine: what is asked for and what is known so far."""
 

@@ -6,7 +6,7 @@ pauses keeps the first ones. Latencies are counted by their leading bits.
 
 from __future__ import annotations
 
-from gpufabric.kernels.jit import inner_kernel, kernel
+from gpufabric.kernels.jit import kernel_part, seldom_part, whole_kernel
 from gpufabric.kernels.packet_events import NOW
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.packet_tape_structs import (
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-@inner_kernel
+@kernel_part
 def note_depth(run: PacketRun, number: int, traffic: int) -> None:
     """Note that the depth of a port's queue has changed.
 
@@ -57,7 +57,7 @@ def note_depth(run: PacketRun, number: int, traffic: int) -> None:
             keep_depth(run.tape, run.tape.row[number] + traffic, run.clock[NOW], n_bytes)
 
 
-@inner_kernel
+@kernel_part
 def note_busy(run: PacketRun, number: int, traffic: int, time_ps: int) -> None:
     """Note that a port begins to send a packet, which takes so long.
 
@@ -68,7 +68,7 @@ def note_busy(run: PacketRun, number: int, traffic: int, time_ps: int) -> None:
         keep_time(run.tape, run.tape.row[number] + traffic, BUSY, now, now + time_ps)
 
 
-@inner_kernel
+@kernel_part
 def note_hold(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
     """Note that a pause, or a want of credits, began or ended at a port.
 
@@ -84,7 +84,7 @@ def note_hold(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
         write_log(run.tape, run.clock[NOW], HELD_BACK if is_pause else FREED, number, traffic)
 
 
-@inner_kernel
+@kernel_part
 def note_asked(run: PacketRun, channel: int, traffic: int) -> None:
     """Note that an input asks for a pause, and where most of its bytes wait.
 
@@ -94,7 +94,7 @@ def note_asked(run: PacketRun, channel: int, traffic: int) -> None:
         ask(run, channel, traffic)
 
 
-@inner_kernel
+@kernel_part
 def note_made(run: PacketRun, index: int) -> None:
     """Note when a data packet was made.
 
@@ -104,7 +104,7 @@ def note_made(run: PacketRun, index: int) -> None:
         run.tape.sent_ps[index] = run.clock[NOW]
 
 
-@inner_kernel
+@kernel_part
 def note_latency(run: PacketRun, index: int) -> None:
     """Count a data packet that has reached its NIC by its latency.
 
@@ -115,7 +115,7 @@ def note_latency(run: PacketRun, index: int) -> None:
         run.tape.latencies[run.packets[index].traffic, place] += 1
 
 
-@kernel
+@seldom_part
 def latency_place(time_ps: int) -> int:
     """Return the place of a latency: exact to 64, then by its first six bits.
 
@@ -127,7 +127,7 @@ def latency_place(time_ps: int) -> int:
     return (shift << SUB_BITS) + (time_ps >> shift)
 
 
-@kernel
+@seldom_part
 def keep_depth(tape: Tape, row: int, now_ps: int, n_bytes: int) -> None:
     """Add the depth that a queue had until now to the bins, and take in its new one.
 
@@ -143,7 +143,7 @@ def keep_depth(tape: Tape, row: int, now_ps: int, n_bytes: int) -> None:
     tape.since_ps[row] = now_ps
 
 
-@kernel
+@seldom_part
 def keep_time(tape: Tape, row: int, quantity: int, since_ps: int, until_ps: int) -> None:
     """Add a span of time to the bins that it crosses; for ``FILLED`` times the depth.
 
@@ -165,7 +165,7 @@ def keep_time(tape: Tape, row: int, quantity: int, since_ps: int, until_ps: int)
         at += 1
 
 
-@kernel
+@seldom_part
 def reach(tape: Tape, time_ps: int) -> None:
     """Widen the bins until they reach a time, and note it as the last one.
 
@@ -176,7 +176,7 @@ def reach(tape: Tape, time_ps: int) -> None:
         widen(tape)
 
 
-@kernel
+@seldom_part
 def widen(tape: Tape) -> None:
     """Double the width of the bins: each new one takes up two.
 
@@ -196,7 +196,7 @@ def widen(tape: Tape) -> None:
     tape.marks[WIDTH] *= 2
 
 
-@kernel
+@seldom_part
 def write_log(tape: Tape, now_ps: int, what: int, channel: int, traffic: int) -> int:
     """Write a row of the log, if there is room, and return its number; count it in any case.
 
@@ -211,7 +211,7 @@ def write_log(tape: Tape, now_ps: int, what: int, channel: int, traffic: int) ->
     return int(at)
 
 
-@kernel
+@seldom_part
 def ask(run: PacketRun, channel: int, traffic: int) -> None:
     """Write into the log that an input asks for a pause; the fullest output of its bytes first.
 
@@ -231,7 +231,7 @@ def ask(run: PacketRun, channel: int, traffic: int) -> None:
         row[CAUSE_HELD] = run.ports[row[CAUSE]].paused >> traffic & 1
 
 
-@kernel
+@seldom_part
 def bytes_from(run: PacketRun, channel: int, output: int, traffic: int) -> int:
     """Return the bytes in a queue that came by one channel.
 
@@ -247,7 +247,7 @@ def bytes_from(run: PacketRun, channel: int, output: int, traffic: int) -> int:
     return n_bytes
 
 
-@kernel
+@whole_kernel
 def close_tape(run: PacketRun) -> None:
     """Bring depths and pauses that last to the end of the run.
 

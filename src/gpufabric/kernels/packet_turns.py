@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpufabric.kernels.jit import inner_kernel
+from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_structs import PacketRun
 
 __all__ = ["charge", "next_by_weight"]
@@ -21,7 +21,7 @@ __all__ = ["charge", "next_by_weight"]
 NO_CLASS = -1
 
 
-@inner_kernel
+@kernel_part
 def next_by_weight(run: PacketRun, number: int, able: int) -> int:
     """Class that a port serves next, of those that are able to send.
 
@@ -42,7 +42,7 @@ def next_by_weight(run: PacketRun, number: int, able: int) -> int:
             run.shares[first + queue] += run.quanta[queue]
 
 
-@inner_kernel
+@kernel_part
 def charge(run: PacketRun, number: int, traffic: int, index: int) -> None:
     """Take the bytes of a packet that begins to leave from its class, preamble and gap too.
 

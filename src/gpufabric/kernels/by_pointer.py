@@ -1,0 +1,109 @@
+"""Hand a named tuple of many arrays to kernels as one pointer.
+
+numba hands over a tuple by value: seven words for each array, taken apart and put together again
+in every function. With the forty arrays of a packet run that is nearly all that there was to
+compile. One pointer to the same words says as much; kernels read ``run.ports`` as before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+
+__all__ = ["by_pointer"]
+
+
+class PointerToFields(types.Type):  # type: ignore[misc]
+    """The type of a pointer to the fields of a named tuple."""
+
+    def __init__(self, title: str, fields: tuple[tuple[str, types.Type], ...]) -> None:
+        self.fields = fields
+        digest = hashlib.sha256(repr(fields).encode()).hexdigest()[:12]
+        super().__init__(f"{title}_{digest}")
+
+    @property
+    def key(self) -> Any:
+        """What makes two of these types equal."""
+        return self.name
+
+    def place(self, name: str) -> int:
+        """Place of a field."""
+        return [field for field, _ in self.fields].index(name)
+
+
+@register_model(PointerToFields)
+class _PointerModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, known: Any, kind: PointerToFields) -> None:
+        parts = [known.lookup(part).get_value_type() for _, part in kind.fields]
+        super().__init__(known, kind, ir.LiteralStructType(parts).as_pointer())
+
+
+@infer_getattr
+class _FieldTypes(AttributeTemplate):  # type: ignore[misc]
+    key = PointerToFields
+
+    def generic_resolve(self, kind: PointerToFields, name: str) -> types.Type | None:
+        return dict(kind.fields).get(name)
+
+
+def _read_field(context: Any, builder: Any, kind: PointerToFields, value: Any, name: str) -> Any:
+    place = kind.place(name)
+    field = builder.load(cgutils.gep_inbounds(builder, value, 0, place))
+    return impl_ret_borrowed(context, builder, kind.fields[place][1], field)
+
+
+def _write_fields(kind: PointerToFields, thing: Any, c: Any) -> NativeValue:
+    """Put the fields on the stack of whoever calls the kernel; the tuple keeps the arrays."""
+    target = c.context.get_value_type(kind).pointee
+    room = cgutils.alloca_once(c.builder, target)
+    is_wrong = cgutils.false_bit
+    for place, (name, part) in enumerate(kind.fields):
+        field = c.pyapi.object_getattr_string(thing, name)
+        native = c.unbox(part, field)
+        c.builder.store(native.value, cgutils.gep_inbounds(c.builder, room, 0, place))
+        c.pyapi.decref(field)
+        is_wrong = c.builder.or_(is_wrong, native.is_error)
+    return NativeValue(room, is_error=is_wrong)
+
+
+lower_getattr_generic(PointerToFields)(_read_field)
+unbox(PointerToFields)(_write_fields)
+
+
+def by_pointer(named_tuple: type) -> type:
+    """Let kernels take a class of named tuples by pointer; for kernels without counted references.
+
+    Examples
+    --------
+    Put it before the class; without compilation nothing changes:
+
+    >>> from typing import NamedTuple
+    >>> @by_pointer
+    ... class Two(NamedTuple):
+    ...     one: float
+    ...     other: float
+    >>> Two(1.0, 2.0).other
+    2.0
+    """
+
+    @typeof_impl.register(named_tuple)
+    def _type_of(value: Any, context: Any) -> PointerToFields:
+        parts = [(name, typeof_impl(getattr(value, name), context)) for name in value._fields]
+        return PointerToFields(named_tuple.__name__, tuple(parts))
+
+    return named_tuple
