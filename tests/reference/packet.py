@@ -12,20 +12,20 @@ import math
 from collections import Counter, deque
 from typing import Any
 
-from gpufabric.sim.packet_config import ClassKind, ControlKind, PacketConfig
+from gpufabric.sim.packet_config import ClassKind, PacketConfig
 from gpufabric.sim.packet_faults import SlowLink
 from gpufabric.sim.packet_messages import Operation
 from gpufabric.sim.packet_problem import PacketProblem
 from tests.reference.packet_buffer import Buffer
-from tests.reference.packet_cct import Fecn, first_index
+from tests.reference.packet_cct import Fecn
+from tests.reference.packet_control import set_control, waiting
 from tests.reference.packet_credit import Credits
 from tests.reference.packet_faults import Faults
-from tests.reference.packet_hpcc import Hpcc, Stamp, extra, trip_ps
+from tests.reference.packet_hpcc import Stamp, extra
 from tests.reference.packet_pause import EXPIRE, PURGE, REFRESH, WATCH, Pauses
 from tests.reference.packet_random import mix, random_from
 from tests.reference.packet_records import Flow, Packet, Port
 from tests.reference.packet_route import Hops
-from tests.reference.packet_selective import Selective
 from tests.reference.packet_settings import Settings
 from tests.reference.packet_turns import charge, next_by_weight
 
@@ -35,16 +35,6 @@ DATA, ACK, NAK, CNP, PFC = range(5)
 ORDER = {FAULT: -1, START: 0, ARRIVE: 1, SENT: 2, ALPHA: 3, DECREASE: 4, INCREASE: 5, TIMEOUT: 6}
 RARE = 7
 US = 1_000_000
-
-
-def waiting(problem: PacketProblem) -> list[list[int]]:
-    """Flows that each flow waits for."""
-    after = problem.after
-    if after is None:
-        return [[] for _ in range(problem.n_flows)]
-    return [
-        after.flow[after.first[at] : after.first[at + 1]].tolist() for at in range(problem.n_flows)
-    ]
 
 
 class Engine:
@@ -135,18 +125,9 @@ class Engine:
         of_class = 0 if problem.control is None else int(problem.control[number])
         control = self.config.flow_controls[of_class]
         flow = Flow(route, back, size, n, line, line, line, traffic, of_class, control)
-        flow.window = control.window_bytes
         if problem.operation is not None:
             flow.operation = Operation(int(problem.operation[number]))
-        if control.kind is ControlKind.CCT:
-            first_index(flow)
-        if self.config.transport.most_apart_packets and flow.operation is not Operation.READ:
-            flow.selective = Selective(self.config.transport.reorder_packets)
-        if control.kind is ControlKind.HPCC:
-            given = round(control.hpcc.base_rtt_us * US)
-            trip = given or trip_ps(self, control, route, back)
-            flow.hpcc = Hpcc(trip, line)
-            flow.window = control.window_bytes or max(1, int(trip * line / 8000))
+        set_control(self, flow)
         return flow
 
     def size_of(self, flow: Flow, number: int) -> int:

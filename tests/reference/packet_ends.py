@@ -77,7 +77,10 @@ class Engine(one.Engine):
         flow.repeats += at < flow.top
         flow.top = max(flow.top, flow.next)
         flow.last_wire = wire
-        if flow.hpcc is not None:
+        packet.sent_ps = self.now
+        if flow.swift is not None:
+            flow.next_ps = self.now + flow.swift.wait_ps
+        elif flow.hpcc is not None:
             packet.stamps = []
             flow.next_ps = self.now + self.serial(wire, flow.rate)
         elif flow.control.kind is ControlKind.CCT:
@@ -203,6 +206,7 @@ class Engine(one.Engine):
         if packet.kind == one.CNP or packet.marked:
             self.take_cnp(packet.flow)
         take(self, packet)
+        self.take_delay(packet)
         selective = self.flows[packet.flow].selective
         if packet.kind == one.NAK and selective is not None:
             if packet.sacked >= self.flows[packet.flow].acked:
@@ -213,6 +217,14 @@ class Engine(one.Engine):
             self.reject(packet.flow, packet.number)
         elif packet.kind == one.ACK:
             self.acknowledge(packet.flow, packet.number)
+
+    def take_delay(self, packet: Packet) -> None:
+        flow = self.flows[packet.flow]
+        if flow.swift is not None and packet.kind != one.CNP:
+            n_acked = max(0, packet.number - flow.acked)
+            trip = self.now - packet.sent_ps
+            flow.swift.take(self.now, trip, n_acked, missing=packet.kind == one.NAK)
+            flow.window = max(1, int(flow.swift.window)) * self.config.transport.mtu_bytes
 
     def receive_data(self, packet: Packet) -> None:
         flow, transport = self.flows[packet.flow], self.config.transport
@@ -277,7 +289,7 @@ class Engine(one.Engine):
         wire = size + headers.gap_bytes
         packet = Packet(kind, number, flow.expected, size, wire, traffic, flow.back)
         packet.marked = marked
-        packet.sacked = data.sacked
+        packet.sacked, packet.sent_ps = data.sacked, data.sent_ps
         packet.stamps = None if kind == one.CNP else data.stamps
         self.sent[kind] += 1
         self.enqueue(flow.back[0], traffic, packet)

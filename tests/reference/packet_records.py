@@ -9,6 +9,7 @@ from gpufabric.sim.packet_config import Control
 from gpufabric.sim.packet_messages import Operation
 from tests.reference.packet_hpcc import Hpcc, Stamp
 from tests.reference.packet_selective import Selective
+from tests.reference.packet_swift import SwiftSender
 
 
 @dataclass(eq=False)
@@ -27,6 +28,7 @@ class Packet:
     marked: bool = False
     stamps: list[Stamp] | None = None
     sacked: int = -1
+    sent_ps: int = -1
     came_lane: int = -1
 
     def __post_init__(self) -> None:
@@ -72,6 +74,7 @@ class Flow:
     operation: Operation = Operation.WRITE
     started_ps: int = -1
     hpcc: Hpcc | None = None
+    swift: SwiftSender | None = None
     last_wire: int = 0
     wake_ps: int = 0
     acked: int = 0

@@ -20,7 +20,7 @@ from gpufabric.sim.packet_config import (
     TrafficClass,
     Transport,
 )
-from gpufabric.sim.packet_control import Hpcc
+from gpufabric.sim.packet_control import Hpcc, Swift
 from gpufabric.sim.packet_faults import BitErrors
 from tests.sim.packet_cases import US, incast, problem_of, star
 
@@ -132,6 +132,60 @@ def test_hpcc_fills_a_link_to_its_target_with_almost_no_queue() -> None:
     first_window = 2 * 7 * US * 100 / 8000  # both begin at line rate for a round trip
     assert result.ports.most_queued_bytes.max() < 1.5 * first_window
     assert result.ports.pauses.sum() == 0
+
+
+@pytest.mark.parametrize(("n", "scale_us"), [(2, 0.0), (40, 10.0)])
+def test_swift_keeps_the_delay_at_its_target_and_the_link_full(n: int, scale_us: float) -> None:
+    """With 40 flows a window is less than a packet: a base round trip holds 19 packets."""
+    swift = Swift(scale_us=scale_us)
+    config = replace(BARE, controls=(Control(ControlKind.SWIFT, swift=swift),))
+    problem = incast(n, 40_000_000 // n)
+    result = simulate_packets(problem, config)
+    goodput_gbps = problem.size_bytes.sum() * 8000 / result.flows.fct_ps.max()
+    assert goodput_gbps * (4096 + DATA + GAP) / 4096 > 99.0
+    assert result.flows.fct_ps.min() > 0.9 * result.flows.fct_ps.max()
+    middle = simulate_packets(problem, config, until_ps=1500 * US)
+    base_ps = hop_ps(4096 + DATA) + hop_ps(ACK)
+    queued_ps = middle.ledger.in_flight_bytes[0] * 80 - base_ps
+    assert queued_ps < (swift.target_trips - 1) * base_ps + scale_us * US
+    assert result.ledger.dropped.sum() == 0
+
+
+def test_small_windows_need_the_higher_target_to_be_equal() -> None:
+    def least_part(scale_us: float) -> float:
+        control = Control(ControlKind.SWIFT, swift=Swift(scale_us=scale_us))
+        flows = simulate_packets(incast(40, 10**6), replace(BARE, controls=(control,))).flows
+        return float(flows.fct_ps.min() / flows.fct_ps.max())
+
+    assert least_part(0.0) < 0.5
+    assert least_part(10.0) > 0.9
+
+
+@pytest.mark.parametrize("n", [2, 4])
+def test_dcqcn_with_the_papers_parameters_comes_to_equal_shares_of_a_full_link(n: int) -> None:
+    """Zhu et al., SIGCOMM 2015, section 5: the rates of the fixed point, at 40 Gb/s."""
+    dcqcn = Dcqcn(
+        dce_tcp_g=1 / 256,
+        dce_tcp_rtt_us=55.0,
+        rate_reduce_monitor_period_us=1.0,
+        rpg_time_reset_us=55.0,
+        rpg_byte_reset=10_000_000,
+        rpg_threshold=5,
+        rpg_ai_rate_gbps=0.04,
+        rpg_hai_rate_gbps=0.04,
+        rpg_min_rate_gbps=0.01,
+        clamp_tgt_rate=True,
+    )
+    ecn = Ecn(5e3 * 2.5, 200e3 * 2.5, 0.01)
+    config = PacketConfig(dcqcn=dcqcn, ecn=ecn, transport=Transport(mtu_bytes=1000))
+    problem = incast(n, 10**10, 40.0)
+    acked = [
+        simulate_packets(problem, config, until_ps=until_us * US).flows.acked_packets
+        for until_us in (60_000, 460_000)
+    ]
+    gbps = (acked[1] - acked[0]) * (1000 + DATA + GAP) * 8 / 400e-3 / 1e9
+    assert gbps.sum() == pytest.approx(40.0, rel=0.01)
+    assert gbps == pytest.approx([40.0 / n] * n, rel=0.05)
 
 
 def test_each_flow_class_has_its_own_control() -> None:

@@ -22,7 +22,7 @@ from gpufabric.sim.packet_config import (
     Transport,
     Watchdog,
 )
-from gpufabric.sim.packet_control import Hpcc
+from gpufabric.sim.packet_control import Hpcc, Swift
 from gpufabric.sim.packet_messages import After
 from tests.reference.packet_ends import Engine
 from tests.sim.packet_cases import Link, problem_of
@@ -139,9 +139,22 @@ def graphs(draw: Any, n_flows: int) -> After | None:
 
 
 @st.composite
+def swifts(draw: Any) -> Swift:
+    return Swift(
+        target_trips=draw(st.sampled_from([1.5, 0.5])),
+        hop_us=draw(st.sampled_from([0.0, 0.5])),
+        scale_us=draw(st.sampled_from([0.0, 4.0])),
+        additive_packets=draw(st.sampled_from([1.0, 0.3])),
+        least_window=draw(st.sampled_from([0.01, 1.0])),
+    )
+
+
+@st.composite
 def controls(draw: Any, dcqcn: Dcqcn) -> tuple[Control, ...]:
     """Two of each kind at most, so that timers without lanes of their own come up too."""
-    kinds = st.sampled_from([ControlKind.NONE, ControlKind.DCQCN, ControlKind.HPCC])
+    kinds = st.sampled_from(
+        [ControlKind.NONE, ControlKind.DCQCN, ControlKind.HPCC, ControlKind.SWIFT]
+    )
     return tuple(
         Control(
             draw(kinds),
@@ -149,6 +162,7 @@ def controls(draw: Any, dcqcn: Dcqcn) -> tuple[Control, ...]:
             window_follows_rate=draw(st.booleans()),
             dcqcn=dcqcn,
             hpcc=draw(hpccs()),
+            swift=draw(swifts()),
         )
         for _ in range(3)
     )
@@ -309,7 +323,9 @@ def test_kernel_equals_reference_with_a_control_for_each_flow_class(
     config = replace(config, dcqcn=None, controls=given, transport=transport)
     classes = [more.draw(st.integers(0, 2)) for _ in range(problem.n_flows)]
     problem = replace(problem, control=np.array(classes), after=more.draw(graphs(problem.n_flows)))
-    needs_acks = [one.kind is ControlKind.HPCC or one.window_bytes > 0 for one in given]
+    needs_acks = [
+        one.kind in {ControlKind.HPCC, ControlKind.SWIFT} or one.window_bytes > 0 for one in given
+    ]
     operation = [
         more.draw(st.integers(0, 1 if needs_acks[of_class] else 2)) for of_class in classes
     ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["CCT", "CONTROL", "DCQCN", "HPCC", "NOTE", "PACING", "STAMP", "WINDOW"]
+__all__ = ["CCT", "CONTROL", "DCQCN", "HPCC", "NOTE", "PACING", "STAMP", "SWIFT", "WINDOW"]
 
-WINDOW, DCQCN, HPCC = range(3)  # kinds of control
+WINDOW, DCQCN, HPCC, SWIFT = range(4)  # kinds of control
 CCT = -1  # InfiniBand's, which needs none of the records below
 
 CONTROL = np.dtype(
     [
-        ("kind", np.int64),  # WINDOW, DCQCN, HPCC
+        ("kind", np.int64),  # WINDOW, DCQCN, HPCC, SWIFT, CCT
         ("window_follows_rate", np.int64),  # 1
         ("sends_cnps", np.int64),  # 1: the receiver answers marks
         ("cnp_gap_ps", np.int64),  # between two CNPs of one flow [ps]
@@ -25,7 +25,7 @@ CONTROL = np.dtype(
         ("shortens_waits", np.int64),  # DCQCN: 1: a raise shortens the wait for the next packet
         ("g", np.float64),  # DCQCN
         ("initial_alpha", np.float64),  # DCQCN
-        ("ai_gbps", np.float64),  # additive increase [Gb/s]
+        ("ai_gbps", np.float64),  # additive increase [Gb/s], with SWIFT [packet]
         ("hai_gbps", np.float64),  # DCQCN: hyper increase [Gb/s]
         ("min_gbps", np.float64),  # smallest rate [Gb/s]
         ("min_factor", np.float64),  # DCQCN: least part that a decrease leaves
@@ -36,11 +36,18 @@ CONTROL = np.dtype(
         ("cct_increase", np.int64),  # CCT: entries for a BECN
         ("cct_min", np.int64),  # CCT: first entry
         ("cct_limit", np.int64),  # CCT: last entry
-        ("target", np.float64),  # HPCC: share of a link to fill
+        ("target", np.float64),  # HPCC: share of a link to fill; SWIFT: delay in base round trips
         ("most_stages", np.int64),  # HPCC: additive steps before a jump
         ("reacts_fast", np.int64),  # HPCC: 1: every ACK moves the rate
         ("byte_unit", np.int64),  # HPCC: what switches count in [byte]
         ("queue_unit", np.int64),
+        ("hop_ps", np.int64),  # SWIFT: more delay for each switch [ps]
+        ("scale_ps", np.float64),  # SWIFT: more delay for a window of one packet, before [ps]
+        ("scale_less_ps", np.float64),  # this is taken off [ps]
+        ("scale_most_ps", np.float64),  # SWIFT: most more delay for small windows [ps]
+        ("beta", np.float64),  # SWIFT: weight of the excess in a cut
+        ("most_cut", np.float64),  # SWIFT: largest part that one cut takes
+        ("least_window", np.float64),  # SWIFT: smallest window [packet]
     ],
     align=True,
 )
@@ -51,10 +58,12 @@ PACING = np.dtype(
         ("wire_bytes", np.int64),  # of the last packet sent [byte]
         ("renewal", np.int32),  # HPCC: the ACK of this packet ends the round trip; 0: none came
         ("stage", np.int32),  # HPCC: additive steps since the last jump
-        ("n_stamps", np.int32),  # HPCC: switches on the path
+        ("n_stamps", np.int32),  # HPCC, SWIFT: switches on the path
         ("spare", np.int32),
-        ("base_gbps", np.float64),  # HPCC: rate at the last full renewal [Gb/s]
-        ("load", np.float64),  # HPCC: average use of the busiest link [1]
+        ("cut_ps", np.int64),  # SWIFT: last cut [ps]
+        ("wait_ps", np.int64),  # SWIFT: from one packet to the next, 0: none [ps]
+        ("base_gbps", np.float64),  # HPCC: rate at the last full renewal; SWIFT: most [packet]
+        ("load", np.float64),  # HPCC: average use of the busiest link [1]; SWIFT: window [packet]
     ],
     align=True,
 )
@@ -62,6 +71,7 @@ PACING = np.dtype(
 NOTE = np.dtype(
     [
         ("n_stamps", np.int32),  # HPCC: switches that have written; -1: none is to write
+        ("sent_ps", np.int64),  # SWIFT: the data packet was made [ps]
         ("sacked", np.int32),  # NAK with selective repeat: the packet that has come
     ],
     align=True,

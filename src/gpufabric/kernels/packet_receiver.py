@@ -10,7 +10,7 @@ import numpy as np
 
 from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_after import release
-from gpufabric.kernels.packet_control_structs import HPCC
+from gpufabric.kernels.packet_control_structs import HPCC, SWIFT
 from gpufabric.kernels.packet_events import NOW, give_back, take_packet
 from gpufabric.kernels.packet_hpcc import take_telemetry
 from gpufabric.kernels.packet_port import (
@@ -26,6 +26,7 @@ from gpufabric.kernels.packet_rate import take_cnp
 from gpufabric.kernels.packet_selective import keep_early, note_arrived, take_kept
 from gpufabric.kernels.packet_sender import acknowledge, reject
 from gpufabric.kernels.packet_structs import PacketRun
+from gpufabric.kernels.packet_swift import take_delay
 from gpufabric.kernels.packet_tape import note_latency
 
 __all__ = ["receive"]
@@ -52,8 +53,12 @@ def receive(run: PacketRun, index: int) -> None:
     give_back(run, index)
     if kind == CNP or marked:
         take_cnp(run, number)
-    if run.controls[run.flows[number].control].kind == HPCC and kind != CNP:
+    control_kind = run.controls[run.flows[number].control].kind
+    if control_kind == HPCC and kind != CNP:
         take_telemetry(run, number, index, expected)
+    elif control_kind == SWIFT and kind != CNP:
+        n_acked = -1 if kind == NAK else max(0, expected - run.flows[number].acked)
+        take_delay(run, number, index, n_acked)
     if kind == ACK:
         acknowledge(run, number, expected)
     elif kind == NAK:

@@ -1,11 +1,11 @@
-"""How a sender reacts to congestion: only a window, DCQCN or HPCC; one control a flow class."""
+"""How a sender reacts to congestion: a window, DCQCN, HPCC or Swift; one control a flow class."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Cct", "Control", "ControlKind", "Dcqcn", "Hpcc"]
+__all__ = ["Cct", "Control", "ControlKind", "Dcqcn", "Hpcc", "Swift"]
 
 
 class ControlKind(Enum):
@@ -19,6 +19,8 @@ class ControlKind(Enum):
     """InfiniBand's: FECN marks come back as BECNs, a table says how long to wait."""
     HPCC = "hpcc"
     """Switches write queue and bytes sent into every packet; ACKs bring it back."""
+    SWIFT = "swift"
+    """The delay of each packet, held against a target."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,47 @@ class Cct:
 
 
 @dataclass(frozen=True)
+class Swift:
+    """Swift: a window from the delay of each packet and its ACK.
+
+    Parameters
+    ----------
+    target_trips
+        Delay that the window grows up to, in round trips without queues [1].
+    hop_us
+        More of it for each switch on the path [us].
+    scale_us
+        More of it, at most, for small windows [us].
+    scale_least_window, scale_most_window
+        Windows at which that is all and nothing [packet].
+    additive_packets
+        Growth in a round trip [packet].
+    beta
+        Weight of the excess over the target in a cut [1].
+    most_cut
+        Largest part of the window that one cut takes; as much for a missing packet [1].
+    least_window
+        Smallest window; one below a packet is a wait between packets [packet].
+
+    Notes
+    -----
+    Source of the algorithm: G. Kumar et al., Swift, SIGCOMM 2020, section 3; beta 0.8 and a cut of
+    at most a half from there too. The paper's targets are for its own hosts and network; that of
+    one and a half round trips, and the range for small windows, are assumed.
+    """
+
+    target_trips: float = 1.5
+    hop_us: float = 0.0
+    scale_us: float = 10.0
+    scale_least_window: float = 0.1
+    scale_most_window: float = 100.0
+    additive_packets: float = 1.0
+    beta: float = 0.8
+    most_cut: float = 0.5
+    least_window: float = 0.01
+
+
+@dataclass(frozen=True)
 class Control:
     """Congestion control of one flow class.
 
@@ -166,10 +209,11 @@ class Control:
     kind
         Which of the controls below.
     window_bytes
-        Most payload on its way [byte]; 0: no limit, and for HPCC what a base round trip takes.
+        Most payload on its way [byte]; 0: no limit, for HPCC what a base round trip takes, for
+        Swift twice that.
     window_follows_rate
         The window shrinks with the rate; with HPCC it always does.
-    dcqcn, hpcc, cct
+    dcqcn, hpcc, swift, cct
         Parameters of the kind in question; the others are not looked at.
     """
 
@@ -178,6 +222,7 @@ class Control:
     window_follows_rate: bool = False
     dcqcn: Dcqcn = Dcqcn()
     hpcc: Hpcc = Hpcc()
+    swift: Swift = Swift()
     cct: Cct = Cct()
 
     @property

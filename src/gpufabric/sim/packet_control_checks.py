@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from gpufabric.core.text import _
 from gpufabric.sim.array_checks import ArrayChecks
 from gpufabric.sim.packet_config import PacketConfig
-from gpufabric.sim.packet_control import Cct, Control, ControlKind, Dcqcn, Hpcc
+from gpufabric.sim.packet_control import Cct, Control, ControlKind, Dcqcn, Hpcc, Swift
 from gpufabric.sim.packet_messages import Operation
 
 __all__ = ["check_controls", "check_reads"]
@@ -43,6 +43,17 @@ HPCC_RANGES = {
     "queue_unit": (1, 2**20),
     "data_bytes": (0, 1000),
     "ack_bytes": (0, 1000),
+}
+SWIFT_RANGES = {
+    "target_trips": (0, 1000),
+    "hop_us": (0, 1e6),
+    "scale_us": (0, 1e6),
+    "scale_least_window": (1e-6, 1e6),
+    "scale_most_window": (1e-6, 1e6),
+    "additive_packets": (0, 1e6),
+    "beta": (0, 1),
+    "most_cut": (0, 0.999),
+    "least_window": (1e-6, 1),
 }
 
 
@@ -93,6 +104,11 @@ def _check_control(checks: ArrayChecks, where: str, control: Control) -> None:
         _check_ranges(checks, f"{where}.dcqcn", control.dcqcn, DCQCN_RANGES)
     elif control.kind is ControlKind.HPCC:
         _check_ranges(checks, f"{where}.hpcc", control.hpcc, HPCC_RANGES)
+    elif control.kind is ControlKind.SWIFT:
+        _check_ranges(checks, f"{where}.swift", control.swift, SWIFT_RANGES)
+        if not control.swift.scale_least_window < control.swift.scale_most_window:
+            what = _("it is not below scale_most_window.")
+            checks.fault(f"{where}.swift.scale_least_window", what)
     elif control.kind is ControlKind.CCT:
         _check_cct(checks, f"{where}.cct", control.cct)
 
@@ -112,7 +128,7 @@ def _check_cct(checks: ArrayChecks, where: str, cct: Cct) -> None:
 def _check_ranges(
     checks: ArrayChecks,
     where: str,
-    section: Control | Cct | Dcqcn | Hpcc,
+    section: Control | Cct | Dcqcn | Hpcc | Swift,
     ranges: dict[str, tuple[float, float]],
 ) -> None:
     for name, (least, most) in ranges.items():

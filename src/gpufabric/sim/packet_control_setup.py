@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from gpufabric.kernels.packet_control_structs import (
     NOTE,
     PACING,
     STAMP,
+    SWIFT,
     WINDOW,
 )
 from gpufabric.kernels.packet_structs import PacketRun
@@ -40,6 +42,7 @@ KIND = {
     ControlKind.NONE: WINDOW,
     ControlKind.DCQCN: DCQCN,
     ControlKind.CCT: CCT,
+    ControlKind.SWIFT: SWIFT,
     ControlKind.HPCC: HPCC,
 }
 KINDS_OF_MARKS = {ControlKind.NONE, ControlKind.DCQCN, ControlKind.CCT}
@@ -108,6 +111,8 @@ def control_records(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
                 has_lanes = True
         elif control.kind is ControlKind.HPCC:
             _set_hpcc(row, control)
+        elif control.kind is ControlKind.SWIFT:
+            _set_swift(row, control)
         elif control.kind is ControlKind.CCT:
             row["alpha_ps"] = round(control.cct.ccti_timer_us * PS)
             row["cct_increase"], row["cct_min"] = control.cct.ccti_increase, control.cct.ccti_min
@@ -140,6 +145,17 @@ def _set_hpcc(row: np.void, control: Control) -> None:
     row["byte_unit"], row["queue_unit"] = hpcc.byte_unit, hpcc.queue_unit
 
 
+def _set_swift(row: np.void, control: Control) -> None:
+    swift = control.swift
+    least, most = 1 / math.sqrt(swift.scale_most_window), 1 / math.sqrt(swift.scale_least_window)
+    scale_ps = swift.scale_us * PS / (most - least)
+    row["target"], row["hop_ps"] = swift.target_trips, round(swift.hop_us * PS)
+    row["scale_ps"], row["scale_less_ps"] = scale_ps, scale_ps * least
+    row["scale_most_ps"] = swift.scale_us * PS
+    row["ai_gbps"], row["beta"] = swift.additive_packets, swift.beta
+    row["most_cut"], row["least_window"] = swift.most_cut, swift.least_window
+
+
 def pacing_records(
     checked: CheckedPackets, config: PacketConfig, flows: Records, delay_ps: Floats, room: int
 ) -> ControlRecords:
@@ -167,6 +183,8 @@ def pacing_records(
                 flows["window"][of_class] = np.clip(trip, 1, 2**31 - 1)[of_class]
             pacing["base_gbps"][of_class] = flows["line_gbps"][of_class]
             pacing["load"][of_class] = 1.0
+        elif control.kind is ControlKind.SWIFT:
+            _begin_swift(checked, config, at, flows, pacing)
     notes = records(NOTE, room)
     notes["n_stamps"] = -1
     return ControlRecords(
@@ -178,6 +196,21 @@ def pacing_records(
         ring.copy(),
         *_after_arrays(checked),
     )
+
+
+def _begin_swift(
+    checked: CheckedPackets, config: PacketConfig, of_class: int, flows: Records, pacing: Records
+) -> None:
+    """Let flows of a class begin with the window of a base round trip, and never have twice it."""
+    here, mtu = checked.control == of_class, config.transport.mtu_bytes
+    trip = pacing["base_rtt_ps"] * flows["line_gbps"] / 8000 / mtu
+    given = config.flow_controls[of_class].window_bytes / mtu
+    most = np.maximum(1.0, np.full_like(trip, given) if given > 0 else 2 * trip)
+    pacing["base_gbps"][here] = most[here]
+    pacing["load"][here] = np.minimum(np.maximum(1.0, trip), most)[here]
+    flows["window"][here] = pacing["load"].astype(np.int64)[here] * mtu
+    pacing["n_stamps"] = np.diff(checked.paths.first)[checked.path] - 1
+    pacing["cut_ps"] = -(2**61)
 
 
 def _base_rtt_ps(checked: CheckedPackets, config: PacketConfig, delay_ps: Floats) -> Longs:
