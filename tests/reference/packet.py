@@ -363,7 +363,10 @@ class Engine:
 
     def arrive(self, packet: Packet) -> None:
         channel = packet.route[packet.hop]
+        if self.credits is not None and packet.kind != PFC:
+            self.credits.take_room(channel, packet)
         if self.faults.is_stopped(packet):
+            self.forget_room(packet, channel)
             return
         if packet.kind == PFC:
             self.received[PFC] += 1
@@ -373,18 +376,21 @@ class Engine:
             pause = packet.number % 2 == 1
             self.pauses.hold(self.reverse[channel], packet.number // 2, pause=pause)
             return
-        if self.credits is not None:
-            self.credits.take_room(channel, packet)
         if self.head[channel] < 0:
             self.receive(packet)
         else:
             self.forward(packet, channel)
+
+    def forget_room(self, packet: Packet, channel: int) -> None:
+        if self.credits is not None and packet.kind != PFC and self.head[channel] >= 0:
+            self.credits.give_back(channel, packet.lane, packet.size)
 
     def forward(self, packet: Packet, channel: int) -> None:
         packet.hop += 1
         if self.hops is not None:
             chosen = self.hops.next_hop(packet, channel)
             if chosen is None:
+                self.forget_room(packet, channel)
                 self.faults.lose(packet, "route")
                 return
             packet.route = [*packet.route[: packet.hop], chosen]

@@ -128,6 +128,15 @@ class Credits:
             self.held[channel, lane] -= some
             self.tell((channel, lane))
 
+    def give_back(self, channel: int, lane: int, size: int) -> None:
+        self.held[channel, lane] -= blocks(size)
+        self.tell((channel, lane))
+
+    def restart(self, channel: int) -> None:
+        for lane in range(len(self.engine.config.classes)):
+            self.told[channel, lane] = self.limit[channel, lane] = self.limit_now((channel, lane))
+        self.engine.kick(channel)
+
     def next_bytes(self, number: int, lane: int) -> int:
         port = self.engine.ports[number]
         if port.queues[lane]:

@@ -117,6 +117,8 @@ class Faults:
 
     def mend(self, channel: int) -> None:
         self.down[channel][-1][1] = self.engine.now
+        if self.engine.credits is not None:
+            self.engine.credits.restart(channel)
 
     def storm(self, row: int) -> None:
         _, begins, channel, fault = self.schedule[row]
@@ -137,7 +139,8 @@ class Faults:
             return "link"
         if packet.size > self.limit.get(channel, math.inf):
             return "mtu"
-        if channel in self.errors:
+        is_flow_control = engine.credits is not None and packet.kind == 4
+        if channel in self.errors and not is_flow_control:
             errors = self.errors[channel]
             kept = (1 - errors.loss_per_packet) * (1 - errors.bit_error_rate) ** (8 * packet.wire)
             drawn, self.random = random_from(self.random)

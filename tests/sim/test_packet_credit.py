@@ -8,6 +8,7 @@ import pytest
 from gpufabric.core.errors import InputError
 from gpufabric.sim.packet import simulate_packets
 from gpufabric.sim.packet_config import ClassKind, PacketConfig, TrafficClass, Transport
+from gpufabric.sim.packet_faults import BitErrors, LinkFlap
 from gpufabric.sim.packet_infiniband import BLOCK_BYTES
 from gpufabric.sim.packet_infiniband_config import Credits
 from gpufabric.sim.packet_profiles import infiniband
@@ -145,3 +146,16 @@ def test_a_busy_port_makes_a_packet_wait_as_if_it_were_stored() -> None:
     gain = stored.flows.fct_ps.max() - cut.flows.fct_ps.max()
     assert gain == pytest.approx(80 * (wire(4096, first=True) - 64), rel=0.05)
     assert cut.ledger.dropped.sum() == 0
+
+
+def test_credits_of_lost_packets_come_back() -> None:
+    """A buffer of three packets, a dirty fibre and a link that flaps: all arrives in the end."""
+    config = replace(
+        SUBNET, credits=Credits(4 * 65 * 64), transport=Transport(timeout_us=100.0, retry_count=50)
+    )
+    faults = (BitErrors(0, loss_per_packet=0.2), LinkFlap(3, 20.0, 300.0, 7.0, 23.0))
+    problem = replace(problem_of(star(2), 2, [(0, 1, 200 * 4096)]), faults=faults)
+    result = simulate_packets(problem, config)
+    assert result.ledger.dropped[0] > 20
+    assert (result.flows.acked_ps > 0).all()
+    assert result.ledger.is_balanced

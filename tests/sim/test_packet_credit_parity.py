@@ -18,9 +18,11 @@ from gpufabric.sim.packet_config import (
     Transport,
 )
 from gpufabric.sim.packet_control import Cct
+from gpufabric.sim.packet_faults import PauseStorm, SlowHost
 from gpufabric.sim.packet_infiniband_config import Arbitration, Credits, Fecn
 from gpufabric.sim.packet_profiles import infiniband
 from tests.reference.packet_ends import Engine
+from tests.sim.test_packet_faults import assert_faults_equal, faults_of
 from tests.sim.test_packet_parity import TRACE, UNTIL_PS, assert_equal, problems
 
 
@@ -48,7 +50,8 @@ def controls(draw: Any) -> tuple[Control, ...]:
         ccti_timer_us=draw(st.sampled_from([3.0, 30.0])),
     )
     one = Control(ControlKind.CCT, window_bytes=draw(st.sampled_from([0, 20_000])), cct=cct)
-    return draw(st.sampled_from([(), (one,)]))
+    chosen: tuple[Control, ...] = draw(st.sampled_from([(), (one,)]))
+    return chosen
 
 
 @st.composite
@@ -115,3 +118,24 @@ def test_kernel_equals_reference_event_for_event(
         assert result.credits.most_held_blocks[channel, lane] == most
     assert (result.credits.most_held_blocks <= result.credits.room_blocks).all()
     assert result.credits.updates.sum() == sum(engine.credits.updates.values())
+
+
+@st.composite
+def with_faults(draw: Any) -> PacketProblem:
+    problem: PacketProblem = draw(problems())
+    faults = faults_of(draw, problem)
+    kept = tuple(one for one in faults if not isinstance(one, PauseStorm | SlowHost))
+    return replace(problem, faults=kept)
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(with_faults(), subnets())
+def test_kernel_equals_reference_with_faults(problem: PacketProblem, config: PacketConfig) -> None:
+    engine = Engine(problem, config)
+    engine.run(UNTIL_PS)
+    assert len(engine.trace) < TRACE
+    result = simulate_packets(problem, config, until_ps=UNTIL_PS, trace_rows=TRACE)
+    assert_equal(engine, result)
+    assert_faults_equal(engine, result)
+    assert result.credits is not None
+    assert (result.credits.most_held_blocks <= result.credits.room_blocks).all()

@@ -7,7 +7,7 @@ import numpy as np
 from gpufabric.kernels.jit import kernel_part, whole_kernel
 from gpufabric.kernels.packet_ahead import look_ahead
 from gpufabric.kernels.packet_arbiter import next_lane
-from gpufabric.kernels.packet_credit import mark_starved, take_limit
+from gpufabric.kernels.packet_credit import blocks_of, mark_starved, take_limit
 from gpufabric.kernels.packet_events import (
     ALPHA,
     ARRIVE,
@@ -50,6 +50,7 @@ from gpufabric.kernels.packet_port import (
     PFC,
     first_waiting,
     forward,
+    free_credits,
     give_room,
     next_class,
     take_credits,
@@ -153,8 +154,15 @@ def arrive(run: PacketRun, index: int) -> None:
 
     Reference: tests/reference/packet.py, Engine.arrive.
     """
-    packet = run.packets[index]
-    if run.rules[0].has_faults and is_stopped(run, index):
+    packet, rules = run.packets[index], run.rules[0]
+    lane, n_bytes = np.int64(packet.lane), np.int64(packet.n_bytes)
+    channel = np.int64(packet.channel if packet.kind == PFC else run.routes[packet.hop])
+    takes_room = rules.has_credits and packet.kind != PFC
+    if takes_room:
+        take_credits(run, index, channel)
+    if rules.has_faults and is_stopped(run, index):
+        if takes_room and run.ports[channel].head != NONE:
+            free_credits(run, channel, lane, blocks_of(n_bytes))
         return
     if packet.kind == PFC:
         run.counts[PFC].received += 1
@@ -168,9 +176,6 @@ def arrive(run: PacketRun, index: int) -> None:
         else:
             hold(run, port, number >> 1, number & 1)
         return
-    channel = np.int64(run.routes[packet.hop])
-    if run.rules[0].has_credits:
-        take_credits(run, index, channel)
     if run.ports[channel].head == NONE:
         receive(run, index)
     else:

@@ -20,6 +20,7 @@ __all__ = [
     "has_more",
     "mark_starved",
     "must_tell",
+    "restart",
     "spend",
     "stamp",
     "take_limit",
@@ -83,6 +84,17 @@ def stamp(run: PacketRun, number: int, index: int) -> None:
     credit.is_waiting = 0
     credit.n_updates += 1
     packet.number = limit << LANE_BITS | lane
+
+
+@kernel_part
+def restart(run: PacketRun, channel: int) -> None:
+    """Let both ends of a link that comes up agree on the limits again.
+
+    Reference: tests/reference/packet_credit.py, Credits.restart.
+    """
+    for lane in range(run.rules[0].n_classes):
+        credit = run.credits[channel * (run.rules[0].n_classes + 1) + lane]
+        credit.limit = credit.told = limit_of(run, channel, lane)
 
 
 @kernel_part

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpufabric.kernels.jit import kernel_part
+from gpufabric.kernels.packet_credit import restart
 from gpufabric.kernels.packet_events import (
     DRAIN,
     FAULT,
@@ -18,7 +19,7 @@ from gpufabric.kernels.packet_events import (
     kick,
     push_later,
 )
-from gpufabric.kernels.packet_port import DATA, NONE, drop, send_pfc
+from gpufabric.kernels.packet_port import DATA, NONE, PFC, drop, send_pfc
 from gpufabric.kernels.packet_random import FAULT_RANDOM, random_of
 from gpufabric.kernels.packet_structs import (
     LOST_BY_ERROR,
@@ -64,6 +65,9 @@ def change(run: PacketRun, row: int) -> None:
         cut(run, channel)
     elif what == MEND:
         faulty.mended_ps = run.clock[NOW]
+        if run.rules[0].has_credits:
+            restart(run, channel)
+            kick(run, channel)
     elif what == LOSE:
         faulty.loss = fault.value
     elif what == SPEED:
@@ -142,7 +146,8 @@ def is_lost(run: PacketRun, index: int, channel: int) -> bool:
     if faulty.limit > 0 and packet.n_bytes > faulty.limit:
         lose(run, index, LOST_BY_SIZE)
         return True
-    if faulty.loss > 0:
+    is_flow_control = run.rules[0].has_credits and packet.kind == PFC
+    if faulty.loss > 0 and not is_flow_control:
         chance = run.losses[faulty.loss, packet.length]
         if random_of(run, FAULT_RANDOM) < chance:
             lose(run, index, LOST_BY_ERROR)

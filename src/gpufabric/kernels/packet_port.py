@@ -66,6 +66,7 @@ __all__ = [
     "enqueue",
     "first_waiting",
     "forward",
+    "free_credits",
     "give_room",
     "next_class",
     "send_pfc",
@@ -115,6 +116,9 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
         out = next_hop(run, index, channel)
         if out == NONE:
             run.lost[LOST_WITHOUT_WAY] += 1
+            if rules.has_credits:
+                blocks = blocks_of(np.int64(packet.n_bytes))
+                free_credits(run, channel, np.int64(packet.lane), blocks)
             drop(run, index)
             return
     else:
@@ -200,6 +204,16 @@ def take_credits(run: PacketRun, index: int, channel: int) -> None:
     take_room(run, channel, traffic, n_bytes)
     if run.ports[channel].head == NONE:
         free_room(run, channel, traffic, blocks_of(n_bytes))
+    tell_limit(run, channel, traffic)
+
+
+@kernel_part
+def free_credits(run: PacketRun, channel: int, traffic: int, blocks: int) -> None:
+    """Give back room of a lane's receive buffer and tell the sender if it is time.
+
+    Reference: tests/reference/packet_credit.py, Credits.free_room.
+    """
+    free_room(run, channel, traffic, blocks)
     tell_limit(run, channel, traffic)
 
 
@@ -375,5 +389,4 @@ def give_room(run: PacketRun, number: int) -> None:
     if link.frees != NONE:
         channel, traffic = np.int64(link.frees), np.int64(link.frees_lane)
         link.frees = NONE
-        free_room(run, channel, traffic, np.int64(link.frees_blocks))
-        tell_limit(run, channel, traffic)
+        free_credits(run, channel, traffic, np.int64(link.frees_blocks))

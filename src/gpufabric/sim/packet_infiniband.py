@@ -142,6 +142,8 @@ def _cut_ps(checked: CheckedPackets, config: PacketConfig) -> Longs:
             fastest[tail] = max(fastest[tail], fault.gbps)
     cuts = (wires.head >= 0) & (wires.gbps >= fastest[wires.head]) & ~planned
     cut_ps = (rules.cut_through_bytes * 8000 / wires.gbps).astype(np.int64)
+    if checked.hops:
+        cuts[:] = False
     return np.where(cuts, cut_ps // config.tick_ps * config.tick_ps, 0)
 
 

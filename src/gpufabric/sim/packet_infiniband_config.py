@@ -25,7 +25,8 @@ class Credits:
     cut_through_bytes
         A switch forwards a packet when so many bytes have come [byte]; 0: when all have. A packet
         takes its whole room from then on. Where a port of the switch is faster than the one that
-        the packet comes by, and on links that a fault is planned for, all of it comes first.
+        the packet comes by, on links that a fault is planned for, and with tables of next hops, all
+        of it comes first.
 
     Notes
     -----
@@ -33,7 +34,7 @@ class Credits:
     update at least every 65,536 symbol times and leaves it open when it is sent before; that it
     comes after 64 blocks, that it names the limit of the moment it leaves, and that a switch
     decides after the first block is assumed. Credits lost with a broken packet come back at once
-    here; on a real link with the next update.
+    here, on a real link with the next update; flow control packets are never spoilt.
     """
 
     buffer_bytes: int = 0
