@@ -10,11 +10,13 @@ import numpy as np
 import typer
 
 from gpufabric.cli.loading import CatalogFolder
+from gpufabric.cli.simulate_compare import CompareOutput, Comparison, Repeats, run_compare
 from gpufabric.cli.simulate_run import Output, Request, Source, Sweep, run
 from gpufabric.cli.workers import BACKENDS
 from gpufabric.core.files import write_text
 from gpufabric.core.text import _
 from gpufabric.routing.modes import ROUTING_MODES
+from gpufabric.sim.compare_variants import meanings
 from gpufabric.sim.profile import PROFILES
 from gpufabric.sim.profile_file import find_profile, profile_text
 from gpufabric.sim.routing_choice import SEED_SCOPES, Routing
@@ -236,6 +238,102 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
     told = Output(output, table_format, as_json=as_json, plot=plot)
     varied = Sweep(tuple(sweep or ()), seeds, jobs, backend, scheduler)
     run(Request(source, scenario, frozenset(options) | _sizes_given(context), told, varied))
+
+
+_Fabrics = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FABRIC...", help=_("Fabric files, or one spec (.yaml) with its candidates.")
+    ),
+]
+_Candidates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--candidate",
+        metavar="NAME",
+        help=_("Candidate of the spec; may be given several times. Left out: all."),
+    ),
+]
+_Variants = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--variant",
+        metavar="NAME",
+        help=_("Only this variant; may be given several times. Left out: all of {names}.").format(
+            names=", ".join(meanings())
+        ),
+    ),
+]
+_Tuned = Annotated[
+    str | None,
+    typer.Option(
+        "--profile", metavar="NAME|FILE", help=_("RoCE as tuned, such as tune ecn writes it.")
+    ),
+]
+_Iterations = Annotated[int, typer.Option(help=_("Iterations of each variant."))]
+_Skew = Annotated[
+    float,
+    typer.Option(metavar="US", help=_("Hosts begin an iteration so much apart at most.")),
+]
+_Deadline = Annotated[
+    float | None,
+    typer.Option(
+        "--until",
+        metavar="S",
+        help=_("End of an iteration that does not finish. Left out: 20 times its ideal."),
+    ),
+]
+_CompareSize = Annotated[
+    str, typer.Option("--bytes", metavar="SIZE", help=_("Bytes of one flow: 1e6, 64KiB, 4MB."))
+]
+
+
+@app.command()
+def compare(  # noqa: PLR0913 - one parameter for each option
+    fabrics: _Fabrics,
+    *,
+    candidate: _Candidates = None,
+    variant: _Variants = None,
+    profile: _Tuned = None,
+    pattern: _Pattern = "hotspot",
+    size: _CompareSize = "8MB",
+    fan_in: _FanIn = None,
+    hot_share: _HotShare = None,
+    gpus: _Gpus = None,
+    routing: _Routing = "",
+    qps: _Qps = 1,
+    iterations: _Iterations = 20,
+    skew: _Skew = 5.0,
+    until: _Deadline = None,
+    seed: _Seed = 0,
+    jobs: _Jobs = None,
+    as_json: _AsJson = False,
+    output: _Output = None,
+    catalog: CatalogFolder = None,
+) -> None:
+    """Compare InfiniBand and RoCE, tuned, default and misconfigured, on the same traffic."""
+    options = _given(fan_in=fan_in, hot_share=hot_share)
+    scenario = Scenario(
+        pattern=pattern,
+        options=PatternOptions(size_bytes=parse_bytes(size), **options),
+        routing=Routing(routing, qps),
+        n_gpus=gpus,
+        seed=seed,
+        engine="packet",
+        n_bins=0,
+    )
+    run_compare(
+        Comparison(
+            tuple(fabrics),
+            tuple(candidate or ()),
+            catalog,
+            scenario,
+            None if profile is None else find_profile(profile),
+            tuple(variant or ()),
+            Repeats(iterations, skew, until, jobs),
+            CompareOutput(output, as_json=as_json),
+        )
+    )
 
 
 _ProfileName = Annotated[str, typer.Argument(metavar="NAME|FILE", help=_("Profile to show."))]

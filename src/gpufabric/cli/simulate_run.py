@@ -43,7 +43,7 @@ from gpufabric.sim.sweep import (
 from gpufabric.sim.sweep_journal import open_journal
 from gpufabric.sim.traffic_result import TrafficResult
 
-__all__ = ["Output", "Request", "Source", "Sweep", "run"]
+__all__ = ["Output", "Request", "Source", "Sweep", "progress_bar", "run"]
 
 JOURNAL = "sweep.jsonl"
 MOST_BINS = 10_000
@@ -312,7 +312,7 @@ def _sweep(request: Request) -> None:
     with (
         place as journal,
         workers(sweep.backend or "local", sweep.scheduler, sweep.jobs),
-        _bar(_("runs"), len(points)) as told,
+        progress_bar(_("runs"), len(points)) as told,
     ):
         rows = run_sweep(points, plants, journal, told)
     _tell_sweep(request, axes, rows, _sweep_head(request, numbers, plants))
@@ -325,7 +325,7 @@ def _plants(
     source = request.source.open()
     wanted = dict.fromkeys(fabric_values(values) for values in combinations(axes))
     numbers = {values: number for number, values in enumerate(wanted)}
-    with _bar(_("fabrics"), len(wanted)) as told:
+    with progress_bar(_("fabrics"), len(wanted)) as told:
         fabrics = source.fabrics(list(wanted), told)
     return [plant_of(fabric, source.catalog) for fabric in fabrics], numbers
 
@@ -371,7 +371,7 @@ def _tell_sweep(
 
 
 @contextmanager
-def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+def progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Give a function that says how many are done: a bar on standard error, for a person."""
     console = terminal(is_error=True)
     columns = (

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
-from gpufabric.routing.channels import Channels
 from gpufabric.routing.paths import WalkedPaths
 from gpufabric.sim.channel_table import table_of_fabric
-from gpufabric.sim.failures import Failure, down_links, find_failures
 from gpufabric.sim.flow import FINISHED, PENDING, RUNNING, STALLED, simulate
 from gpufabric.sim.flow_problem import FlowProblem, Paths
-from gpufabric.sim.flow_routes import FlowRoutes, Routed
 from gpufabric.sim.ideal import ideal_in_fabric
 from gpufabric.sim.packet import PacketResult, simulate_packets
 from gpufabric.sim.packet_alone import alone_s
-from gpufabric.sim.packet_fabric import QueuePairs, packet_problem, queue_pairs_of, wires_of
 from gpufabric.sim.packet_outcome import PacketOutcome
+from gpufabric.sim.packet_prepared import PreparedRun, prepare
 from gpufabric.sim.packet_problem import PacketProblem
-from gpufabric.sim.profile import Profile, default_profile
-from gpufabric.sim.run import Plant, assumptions, complete, head_of, run_scenario, traffic_of
-from gpufabric.sim.scenario import Scenario, check_scenario
+from gpufabric.sim.run import Plant, head_of, run_scenario
+from gpufabric.sim.scenario import Scenario
 from gpufabric.sim.traffic import Traffic
 from gpufabric.sim.traffic_result import FAILED, UNREACHABLE, TrafficResult
 from gpufabric.topology.decision import Decision
@@ -39,8 +33,6 @@ PACKET_MODEL = ("packet", 1)
 """Name and version, raised with every change of results; see docs/models/packet.md."""
 
 PS_PER_S = 1e12
-MOST_PACKET_HOPS = 20_000_000_000
-"""Half an hour to an hour of one core."""
 
 
 def run_with_engine(
@@ -71,95 +63,22 @@ def run_packet_scenario(
     InputError
         If a value does not fit, or the engine cannot do what is asked.
     """
-    check_scenario(scenario)
-    profile = scenario.profile or default_profile(plant.fabric.protocol)
-    scenario, choices = complete(plant, replace(scenario, profile=profile))
-    failures = find_failures(plant.fabric, scenario.fail, scenario.seed)
-    if traffic is None:
-        traffic = traffic_of(plant, scenario)
-    _check_engine(scenario, traffic, failures)
-    routes = FlowRoutes(
-        traffic,
-        plant.endpoints,
-        replace(plant.inside, has_gpudirect=scenario.has_gpudirect),
-        scenario.routing.router(plant.channels, scenario.seed),
-        scenario.cross_rail,
-    )
-    now = plant.channels.with_failures(links=down_links(failures, 0.0).tolist())
-    routed = routes.find(now)
-    pairs = queue_pairs_of(routes, now)
-    wires = wires_of(plant.fabric, plant.channels)
-    problem = packet_problem(pairs, wires, traffic.start_s, plant.switches, profile)
-    _check_size(problem, profile)
+    prepared = prepare(plant, scenario, traffic)
+    scenario = prepared.scenario
     until_ps = None if scenario.until_s == np.inf else round(scenario.until_s * PS_PER_S)
-    config = replace(profile.config, seed=profile.config.seed + scenario.seed)
-    result = simulate_packets(problem, config, until_ps=until_ps)
-    asked = _Asked(plant, scenario, routes, now, routed, pairs, problem, profile)
+    problem = prepared.problem()
+    result = simulate_packets(problem, prepared.config(scenario.seed), until_ps=until_ps)
     told = (
-        *choices,
-        *assumptions(plant, scenario, failures),
-        *_decisions(asked, result),
-        *routed.decisions,
+        *prepared.decisions,
+        *_decisions(prepared, result),
+        *prepared.routed.decisions,
         *plant.decisions,
     )
-    return _measured(asked, result, head_of(scenario, plant.fabric, failures), told)
+    head = head_of(scenario, plant.fabric, prepared.failures)
+    return _measured(prepared, problem, result, head, told)
 
 
-class _Asked(NamedTuple):
-    """A run as the engine was asked for it."""
-
-    plant: Plant
-    scenario: Scenario
-    routes: FlowRoutes
-    now: Channels
-    routed: Routed
-    pairs: QueuePairs
-    problem: PacketProblem
-    profile: Profile
-
-
-def _check_engine(scenario: Scenario, traffic: Traffic, failures: tuple[Failure, ...]) -> None:
-    """Raise with all that the engine cannot do."""
-    faults = []
-    if scenario.cross_rail == "two-step":
-        what = _("two-step is for the flow engine.")
-        faults.append(Fault("--cross-rail", what, "fabric, pxn"))
-    if traffic.predecessors is not None:
-        what = _("flows that wait for others are for the flow engine, as yet.")
-        faults.append(Fault(f"{traffic.name}: after", what))
-    if traffic.cap_gbps is not None and np.isfinite(traffic.cap_gbps).any():
-        what = _("largest rates are for the flow engine.")
-        faults.append(Fault(f"{traffic.name}: cap_gbps", what))
-    if traffic.weight is not None and (traffic.weight != 1.0).any():
-        what = _("weights are for the flow engine: queue pairs of a NIC take turns.")
-        faults.append(Fault(f"{traffic.name}: weight", what))
-    faults.extend(
-        Fault(
-            f"--fail {failure.words}",
-            _("failures in the run are for the flow engine, as yet."),
-            _("a failure from the beginning to the end"),
-        )
-        for failure in failures
-        if failure.from_s > 0 or failure.until_s < np.inf
-    )
-    if faults:
-        raise InputError(faults)
-
-
-def _check_size(problem: PacketProblem, profile: Profile) -> None:
-    """Raise where a run would take hours."""
-    mtu = profile.config.transport.mtu_bytes
-    packets = np.maximum(1, -(-problem.size_bytes // mtu))
-    hops = int((packets * np.diff(problem.paths.first)).sum())
-    if 2 * hops > MOST_PACKET_HOPS:
-        what = _("{n} packets with their ACKs cross channels.").format(n=f"{2 * hops:,}")
-        expected = _("at most {most}").format(most=f"{MOST_PACKET_HOPS:,}")
-        raise InputError(
-            Fault("--engine packet", what, expected, _("Take fewer --bytes or --gpus."))
-        )
-
-
-def _decisions(asked: _Asked, result: PacketResult) -> tuple[Decision, ...]:
+def _decisions(asked: PreparedRun, result: PacketResult) -> tuple[Decision, ...]:
     """Say what the model takes for granted in this run."""
     decisions = [
         Decision(
@@ -196,7 +115,7 @@ def _decisions(asked: _Asked, result: PacketResult) -> tuple[Decision, ...]:
     return tuple(decisions)
 
 
-def _stuck(asked: _Asked, result: PacketResult) -> list[Decision]:
+def _stuck(asked: PreparedRun, result: PacketResult) -> list[Decision]:
     """Warn of queue pairs that nothing will ever move again."""
     stuck = (result.flows.delivered_ps < 0) & ~result.flows.has_failed
     if asked.scenario.until_s < np.inf or not stuck.any():
@@ -207,7 +126,11 @@ def _stuck(asked: _Asked, result: PacketResult) -> list[Decision]:
 
 
 def _measured(
-    asked: _Asked, result: PacketResult, head: dict[str, Any], decisions: tuple[Decision, ...]
+    asked: PreparedRun,
+    problem: PacketProblem,
+    result: PacketResult,
+    head: dict[str, Any],
+    decisions: tuple[Decision, ...],
 ) -> TrafficResult:
     traffic, plant, routed = asked.routes.traffic, asked.plant, asked.routed
     local = _local(asked)
@@ -219,7 +142,7 @@ def _measured(
     ideal = ideal_in_fabric(asked.routes, plant.channels, routed.paths)
     far = np.flatnonzero(~asked.routes.is_local & (status != UNREACHABLE))
     ideal.flow_s[far] = (
-        alone_s(asked.problem, asked.pairs, asked.profile, traffic.n_flows) + _host_s(asked)
+        alone_s(problem, asked.pairs, asked.profile, traffic.n_flows) + asked.host_s
     )[far]
     finished = status == FINISHED
     return TrafficResult(
@@ -242,7 +165,7 @@ def _measured(
     )
 
 
-def _ends(asked: _Asked, result: PacketResult) -> tuple[NDArray[np.int8], Floats]:
+def _ends(asked: PreparedRun, result: PacketResult) -> tuple[NDArray[np.int8], Floats]:
     """Return status and last byte of each flow: those of its last queue pair."""
     n_flows = asked.routes.traffic.n_flows
     flow, flows = asked.pairs.flow, result.flows
@@ -255,11 +178,11 @@ def _ends(asked: _Asked, result: PacketResult) -> tuple[NDArray[np.int8], Floats
     status = np.where(missing, np.where(began, RUNNING, PENDING) if is_cut else STALLED, FINISHED)
     status[failed & missing] = FAILED
     status[np.bincount(flow, minlength=n_flows) == 0] = UNREACHABLE
-    finish_s = np.where(status == FINISHED, last_ps / PS_PER_S + _host_s(asked), np.nan)
+    finish_s = np.where(status == FINISHED, last_ps / PS_PER_S + asked.host_s, np.nan)
     return status.astype(np.int8), finish_s
 
 
-def _arrived(asked: _Asked, result: PacketResult) -> Floats:
+def _arrived(asked: PreparedRun, result: PacketResult) -> Floats:
     """Return float64[n_flows]: bytes that senders know to have arrived [byte]."""
     mtu = asked.profile.config.transport.mtu_bytes
     size = asked.pairs.size_bytes
@@ -267,13 +190,6 @@ def _arrived(asked: _Asked, result: PacketResult) -> Floats:
     arrived = np.where(result.flows.delivered_ps >= 0, size, known)
     n_flows = asked.routes.traffic.n_flows
     return np.bincount(asked.pairs.flow, arrived, minlength=n_flows).astype(np.float64)
-
-
-def _host_s(asked: _Asked) -> Floats:
-    """Return float64[n_flows]: delays of both ends, and of NVLink for relayed flows [s]."""
-    links, routes = asked.plant.inside.links, asked.routes
-    end_ns = links.direct_ns if asked.scenario.has_gpudirect else links.staged_ns
-    return (2 * end_ns + np.where(routes.is_relayed, links.nvlink_ns, 0.0)) * 1e-9
 
 
 class _Local(NamedTuple):
@@ -284,7 +200,7 @@ class _Local(NamedTuple):
     left_bytes: Floats
 
 
-def _local(asked: _Asked) -> _Local:
+def _local(asked: PreparedRun) -> _Local:
     """Run the flows that stay inside a host on the flow engine."""
     routes, plant = asked.routes, asked.plant
     mine = np.flatnonzero(routes.is_local)
@@ -319,7 +235,7 @@ def _end_s(result: PacketResult, finished: NDArray[np.bool_], finish_s: Floats) 
     return max(result.end_ps / PS_PER_S, float(finish_s[finished].max(initial=0.0)))
 
 
-def _carried(asked: _Asked, result: PacketResult, finished: NDArray[np.bool_]) -> Floats:
+def _carried(asked: PreparedRun, result: PacketResult, finished: NDArray[np.bool_]) -> Floats:
     """Return bytes on each channel: whole frames on links, payload that arrived inside hosts."""
     n_channels = len(asked.now.capacity_gbps)
     paths = asked.routed.paths

@@ -8,10 +8,8 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
-from gpufabric.core.errors import Fault, InputError
-from gpufabric.core.text import _
 from gpufabric.sim.packet_config import PacketConfig
-from gpufabric.sim.packet_profiles import roce
+from gpufabric.sim.packet_profiles import infiniband, roce
 
 __all__ = ["CATALOG", "CATALOG_FIELDS", "PROFILES", "Profile", "default_profile"]
 
@@ -66,22 +64,16 @@ def _roce_default() -> Profile:
     return Profile("roce-default", roce())
 
 
-PROFILES: Mapping[str, Callable[[], Profile]] = MappingProxyType({"roce-default": _roce_default})
-"""The profiles that have a name."""
+def _infiniband_default() -> Profile:
+    return Profile("infiniband-default", infiniband(), ("forwarding_ns",))
 
-_OF_PROTOCOL: Mapping[str, str] = MappingProxyType({"roce": "roce-default"})
+
+PROFILES: Mapping[str, Callable[[], Profile]] = MappingProxyType(
+    {"roce-default": _roce_default, "infiniband-default": _infiniband_default}
+)
+"""The profiles that have a name."""
 
 
 def default_profile(protocol: str) -> Profile:
-    """Return the profile for a fabric of that protocol where none is named.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
-    name = _OF_PROTOCOL.get(protocol)
-    if name is None:
-        what = _("there is no profile for {protocol} as yet.").format(protocol=protocol)
-        raise InputError(Fault("--profile", what, ", ".join(PROFILES)))
-    return PROFILES[name]()
+    """Return the profile of a fabric, ``roce`` or ``infiniband``, where none is named."""
+    return PROFILES[f"{protocol}-default"]()

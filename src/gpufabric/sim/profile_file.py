@@ -289,10 +289,15 @@ def profile_text(profile: Profile, remarks: tuple[str, ...] = ()) -> str:
         Lines for the head of the file.
     """
     lines = [line for remark in remarks for line in _comment(remark, 0)]
-    lines += ["profile: " + profile.name, ""]
+    lines += [f"profile: {profile.name}", f"base: {_base_of(profile)}", ""]
     lines += _comment(" ".join(filter(None, (meaning_of(PacketConfig), notes_of(PacketConfig)))), 0)
     lines += _section_lines(profile.config, 0, profile, "")
     return "\n".join(lines) + "\n"
+
+
+def _base_of(profile: Profile) -> str:
+    """Return the named profile that gives what is left to the catalogue and unknown there."""
+    return BASE if profile.config.credits is None else "infiniband-default"
 
 
 def _section_lines(values: Any, depth: int, profile: Profile, before: str) -> list[str]:

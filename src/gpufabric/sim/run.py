@@ -256,6 +256,9 @@ def complete(plant: Plant, scenario: Scenario) -> tuple[Scenario, tuple[Decision
     decisions = []
     if not scenario.routing.mode:
         why = _("Nothing was asked for. Assumed: adaptive on InfiniBand, ECMP on RoCE.")
+        if scenario.engine == "packet" and routing.mode == "adaptive":
+            routing = replace(routing, mode="minhop")
+            why = _("Nothing was asked for. Assumed: OpenSM's own; packets stay on its path.")
         decisions.append(Decision("routing", routing.mode, why))
     cross_rail = scenario.cross_rail
     if not cross_rail:

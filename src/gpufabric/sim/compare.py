@@ -1,0 +1,209 @@
+"""The same traffic over and over under several settings: how long it takes, and how evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from gpufabric.sim.compare_variants import Variant
+from gpufabric.sim.packet import simulate_packets
+from gpufabric.sim.packet_outcome import COUNTERS, PacketOutcome
+from gpufabric.sim.packet_prepared import PreparedRun
+
+__all__ = ["Compared", "Iteration", "Trial", "run_trials"]
+
+Floats = NDArray[np.float64]
+
+PS_PER_S = 1e12
+STREAM = 4
+"""Number of the random stream that the hosts' delays are drawn from."""
+CHUNK = 5
+"""Iterations that one worker does at a time."""
+
+PERCENTILES = (("p50", 50.0), ("p99", 99.0), ("p99.9", 99.9), ("max", 100.0))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One variant on one fabric.
+
+    Parameters
+    ----------
+    fabric
+        Name of the fabric.
+    variant
+        The settings.
+    prepared
+        Number of the prepared run that it takes place on.
+    """
+
+    fabric: str
+    variant: Variant
+    prepared: int
+
+
+class Iteration(NamedTuple):
+    """One iteration: its time, from the first start [s]; completion times; counters."""
+
+    took_s: float  # nan where a flow did not finish
+    fct_s: Floats  # of the flows over the network that finished
+    unfinished: int
+    counters: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """All iterations of one trial.
+
+    Parameters
+    ----------
+    trial
+        What was run.
+    iterations
+        In order.
+    """
+
+    trial: Trial
+    iterations: tuple[Iteration, ...]
+
+    @property
+    def took_s(self) -> Floats:
+        """float64[n]: times of the iterations in which all flows finished [s]."""
+        took_s = np.array([one.took_s for one in self.iterations])
+        return np.sort(took_s[np.isfinite(took_s)])
+
+    @property
+    def fct_s(self) -> Floats:
+        """float64[n]: completion times of all flows of all iterations [s]."""
+        return np.sort(np.concatenate([one.fct_s for one in self.iterations]))
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the table shows, as JSON carries it."""
+        took_s = self.took_s
+        counters = {
+            name: float(np.mean([one.counters[name] for one in self.iterations]))
+            for name in COUNTERS
+        }
+        return {
+            "fabric": self.trial.fabric,
+            "variant": self.trial.variant.name,
+            "protocol": self.trial.variant.protocol,
+            "profile": self.trial.variant.profile.to_json(),
+            "faults": [repr(fault) for fault in self.trial.variant.faults],
+            "iterations": len(self.iterations),
+            "unfinished_iterations": len(self.iterations) - len(took_s),
+            "unfinished_flows": int(sum(one.unfinished for one in self.iterations)),
+            "iteration_us": _spread(took_s * 1e6),
+            "coefficient_of_variation": _variation(took_s),
+            "fct_us": _spread(self.fct_s * 1e6),
+            "per_iteration": counters,
+        }
+
+
+def _spread(values: Floats) -> dict[str, float] | None:
+    if not values.size:
+        return None
+    cuts = np.percentile(values, [cut for _name, cut in PERCENTILES], method="inverted_cdf")
+    found = {name: float(value) for (name, _cut), value in zip(PERCENTILES, cuts, strict=True)}
+    return {"mean": float(values.mean()), **found}
+
+
+def _variation(values: Floats) -> float | None:
+    """Return standard deviation over mean; None for fewer than two values."""
+    return float(values.std(ddof=1) / values.mean()) if values.size > 1 else None
+
+
+def run_trials(
+    trials: Sequence[Trial],
+    runs: Sequence[PreparedRun],
+    n_iterations: int,
+    times: tuple[float, float],
+    told: Callable[[int], None],
+) -> list[Compared]:
+    """Return all iterations of all trials, in order.
+
+    Parameters
+    ----------
+    trials
+        What is compared.
+    runs
+        Prepared runs that they take place on; queue pairs keep their paths in all iterations.
+    n_iterations
+        Iterations of each; all trials see the same ones.
+    times
+        Each iteration, every host begins so much later at most, drawn evenly [us]; end of an
+        iteration, finished or not [s].
+    told
+        Called with the number of iterations so far.
+
+    Notes
+    -----
+    joblib's ``parallel_config`` says where the runs take place; the results are the same anywhere.
+    """
+    found: dict[int, dict[int, Iteration]] = {at: {} for at in range(len(trials))}
+    jobs = _jobs(trials, runs, n_iterations, times)
+    for trial, first, iterations in Parallel(
+        return_as="generator_unordered", batch_size=1, max_nbytes=None
+    )(jobs):
+        found[trial].update(enumerate(iterations, first))
+        told(sum(len(one) for one in found.values()))
+    return [
+        Compared(trial, tuple(found[at][number] for number in range(n_iterations)))
+        for at, trial in enumerate(trials)
+    ]
+
+
+def _jobs(
+    trials: Sequence[Trial],
+    runs: Sequence[PreparedRun],
+    n_iterations: int,
+    times: tuple[float, float],
+) -> Iterator[Any]:
+    for first in range(0, n_iterations, CHUNK):
+        numbers = range(first, min(first + CHUNK, n_iterations))
+        for at, trial in enumerate(trials):
+            run = runs[trial.prepared]
+            yield delayed(_work)(at, run, trial.variant, numbers, times)
+
+
+def _work(
+    trial: int, run: PreparedRun, variant: Variant, numbers: range, times: tuple[float, float]
+) -> tuple[int, int, list[Iteration]]:
+    skew_us, until_s = times
+    found = [_iteration(run, variant, number, skew_us, until_s) for number in numbers]
+    return trial, numbers.start, found
+
+
+def _iteration(
+    run: PreparedRun, variant: Variant, number: int, skew_us: float, until_s: float
+) -> Iteration:
+    """Run one iteration; its number draws marks and the hosts' delays."""
+    seed = run.scenario.seed
+    traffic = run.routes.traffic
+    random = np.random.default_rng(np.random.SeedSequence([seed, STREAM, number]))
+    late_s = random.uniform(0.0, skew_us * 1e-6, run.plant.endpoints.n_hosts)
+    start_s = traffic.start_s + late_s[run.plant.endpoints.block[traffic.src]]
+    problem = run.problem(variant.profile, start_s, variant.faults)
+    config = run.config(seed + number, variant.profile)
+    result = simulate_packets(problem, config, until_ps=round(until_s * PS_PER_S))
+    done = result.flows.delivered_ps >= 0
+    flow = run.pairs.flow
+    last_s = np.zeros(traffic.n_flows)
+    np.maximum.at(last_s, flow, result.flows.delivered_ps / PS_PER_S)
+    late = np.bincount(flow, ~done, minlength=traffic.n_flows) > 0
+    used = np.bincount(flow, minlength=traffic.n_flows) > 0
+    end_s = last_s + run.host_s
+    whole = used & ~late
+    unfinished = int(late.sum())
+    took_s = float(end_s[whole].max(initial=0.0) - start_s[used].min(initial=np.inf))
+    return Iteration(
+        took_s=np.nan if unfinished or not used.any() else took_s,
+        fct_s=(end_s - start_s)[whole],
+        unfinished=unfinished,
+        counters=PacketOutcome(result, run.pairs, variant.profile).counters(),
+    )

@@ -1,0 +1,210 @@
+"""A fabric and a scenario made ready for the packet engine, for one run or for many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpufabric.core.errors import Fault, InputError
+from gpufabric.core.text import _
+from gpufabric.routing.channels import Channels
+from gpufabric.sim.failures import Failure, down_links, find_failures
+from gpufabric.sim.flow_routes import FlowRoutes, Routed
+from gpufabric.sim.packet_config import PacketConfig
+from gpufabric.sim.packet_fabric import QueuePairs, packet_problem, queue_pairs_of, wires_of
+from gpufabric.sim.packet_faults import LinkDown, PacketFault
+from gpufabric.sim.packet_problem import PacketProblem, Wires
+from gpufabric.sim.profile import Profile, default_profile
+from gpufabric.sim.run import Plant, assumptions, complete, traffic_of
+from gpufabric.sim.scenario import Scenario, check_scenario
+from gpufabric.sim.traffic import Traffic
+from gpufabric.topology.decision import Decision
+
+__all__ = ["PreparedRun", "prepare"]
+
+Floats = NDArray[np.float64]
+
+US_PER_S = 1e6
+MOST_SEED = 2**62
+MOST_PACKET_HOPS = 20_000_000_000
+"""Half an hour to an hour of one core."""
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRun:
+    """Everything of a run but its settings.
+
+    Parameters
+    ----------
+    plant
+        The fabric.
+    scenario
+        The run, complete.
+    profile
+        The settings that it asks for.
+    routes
+        Finds the flows' paths.
+    now
+        The fabric as the run begins.
+    routed
+        The flows' paths as the run begins.
+    pairs
+        The queue pairs.
+    wires
+        The channels.
+    failures
+        What fails.
+    decisions
+        What was assumed.
+    """
+
+    plant: Plant
+    scenario: Scenario
+    profile: Profile
+    routes: FlowRoutes
+    now: Channels
+    routed: Routed
+    pairs: QueuePairs
+    wires: Wires
+    failures: tuple[Failure, ...]
+    decisions: tuple[Decision, ...]
+
+    def problem(
+        self,
+        profile: Profile | None = None,
+        start_s: Floats | None = None,
+        faults: Sequence[PacketFault] = (),
+    ) -> PacketProblem:
+        """Return what the engine is asked.
+
+        Parameters
+        ----------
+        profile
+            Settings that say what the catalogue decides; the scenario's where None.
+        start_s
+            float64[n_flows]: start of each flow [s]; the traffic's where None.
+        faults
+            What goes wrong beside the failures.
+        """
+        starts = self.routes.traffic.start_s if start_s is None else start_s
+        problem = packet_problem(
+            self.pairs, self.wires, starts, self.plant.switches, profile or self.profile
+        )
+        return replace(problem, faults=(*_link_faults(self.failures), *faults))
+
+    def config(self, seed: int, profile: Profile | None = None) -> PacketConfig:
+        """Return the settings with random numbers of their own for each seed."""
+        config = (profile or self.profile).config
+        return replace(config, seed=(config.seed + seed) % MOST_SEED or 1)
+
+    @property
+    def host_s(self) -> Floats:
+        """float64[n_flows]: delays of both ends, and of NVLink for relayed flows [s]."""
+        links = self.plant.inside.links
+        end_ns = links.direct_ns if self.scenario.has_gpudirect else links.staged_ns
+        relay_ns = np.where(self.routes.is_relayed, links.nvlink_ns, 0.0)
+        host_s: Floats = (2 * end_ns + relay_ns) * 1e-9
+        return host_s
+
+
+def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) -> PreparedRun:
+    """Return a run made ready.
+
+    Parameters
+    ----------
+    plant
+        The fabric.
+    scenario
+        The run.
+    traffic
+        The flows; made from the scenario where None.
+
+    Raises
+    ------
+    InputError
+        If a value does not fit, or the engine cannot do what is asked.
+    """
+    check_scenario(scenario)
+    profile = scenario.profile or default_profile(plant.fabric.protocol)
+    scenario, choices = complete(plant, replace(scenario, profile=profile))
+    failures = find_failures(plant.fabric, scenario.fail, scenario.seed)
+    if traffic is None:
+        traffic = traffic_of(plant, scenario)
+    _check_engine(scenario, traffic)
+    routes = FlowRoutes(
+        traffic,
+        plant.endpoints,
+        replace(plant.inside, has_gpudirect=scenario.has_gpudirect),
+        scenario.routing.router(plant.channels, scenario.seed),
+        scenario.cross_rail,
+    )
+    now = plant.channels.with_failures(links=down_links(failures, 0.0).tolist())
+    prepared = PreparedRun(
+        plant=plant,
+        scenario=scenario,
+        profile=profile,
+        routes=routes,
+        now=now,
+        routed=routes.find(now),
+        pairs=queue_pairs_of(routes, now),
+        wires=wires_of(plant.fabric, plant.channels),
+        failures=failures,
+        decisions=(*choices, *assumptions(plant, scenario, ()), *_failure_decisions(failures)),
+    )
+    _check_size(prepared.problem(), profile)
+    return prepared
+
+
+def _link_faults(failures: Sequence[Failure]) -> list[PacketFault]:
+    """Return the links that go down in the run; those down at its begin have been routed around."""
+    return [
+        LinkDown(2 * int(link), failure.from_s * US_PER_S, failure.until_s * US_PER_S)
+        for failure in failures
+        if failure.from_s > 0
+        for link in failure.links
+    ]
+
+
+def _failure_decisions(failures: Sequence[Failure]) -> list[Decision]:
+    if not any(failure.from_s > 0 for failure in failures):
+        return []
+    why = _(
+        "Packets on the link are lost and sent again after time-outs, over the same path: in the "
+        "packet engine a queue pair keeps its path."
+    )
+    return [Decision("failures", _("without new paths"), why, is_warning=True)]
+
+
+def _check_engine(scenario: Scenario, traffic: Traffic) -> None:
+    """Raise with all that the engine cannot do."""
+    faults = []
+    if scenario.cross_rail == "two-step":
+        what = _("two-step is for the flow engine.")
+        faults.append(Fault("--cross-rail", what, "fabric, pxn"))
+    if traffic.predecessors is not None:
+        what = _("flows that wait for others are for the flow engine, as yet.")
+        faults.append(Fault(f"{traffic.name}: after", what))
+    if traffic.cap_gbps is not None and np.isfinite(traffic.cap_gbps).any():
+        what = _("largest rates are for the flow engine.")
+        faults.append(Fault(f"{traffic.name}: cap_gbps", what))
+    if traffic.weight is not None and (traffic.weight != 1.0).any():
+        what = _("weights are for the flow engine: queue pairs of a NIC take turns.")
+        faults.append(Fault(f"{traffic.name}: weight", what))
+    if faults:
+        raise InputError(faults)
+
+
+def _check_size(problem: PacketProblem, profile: Profile) -> None:
+    """Raise where a run would take hours."""
+    mtu = profile.config.transport.mtu_bytes
+    packets = np.maximum(1, -(-problem.size_bytes // mtu))
+    hops = int((packets * np.diff(problem.paths.first)).sum())
+    if 2 * hops > MOST_PACKET_HOPS:
+        what = _("{n} packets with their ACKs cross channels.").format(n=f"{2 * hops:,}")
+        expected = _("at most {most}").format(most=f"{MOST_PACKET_HOPS:,}")
+        raise InputError(
+            Fault("--engine packet", what, expected, _("Take fewer --bytes or --gpus."))
+        )
