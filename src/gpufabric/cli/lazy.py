@@ -31,6 +31,7 @@ def entries() -> dict[str, Entry]:
         "design": Entry("design", "design", _("Design candidates of a spec and print the counts.")),
         "show": Entry("show", "show", _("Show what a fabric file holds.")),
         "simulate": Entry("simulate", "app", _("What a fabric delivers.")),
+        "tune": Entry("tune", "app", _("Settings found by simulation.")),
         "export": Entry("export", "export", _("Write a fabric in the format of another tool.")),
         "catalog": Entry("catalog", "app", _("Devices, their numbers and their sources.")),
         "schema": Entry(
