@@ -136,7 +136,7 @@ def test_a_profile_is_shown_and_written(capsys: Capture, tmp_path: Path, name: s
             ("--engine", "packet", "--sweep", "ecn.pmax=0.1,2", "--jobs", "1"),
             ["--sweep ecn.pmax: the value is 2.0. Expected: 0 to 1."],
         ),
-        (("--engine", "packet", "--routing", "spray"), ["--routing: spray chooses"]),
+        (("--engine", "packet", "--routing", "spary"), ['Did you mean "spray"?']),
         (("--engine", "packet", "--fail", "random:2"), ["--fail random:2"]),
         (("--engine", "packet", "--cross-rail", "two-step"), ["--cross-rail: two-step is for"]),
     ],

@@ -78,9 +78,7 @@ def test_a_setting_changes_thresholds_and_alpha_alone() -> None:
     assert (tuned.name, tuned.config.dcqcn) == ("mine", profile.config.dcqcn)
 
 
-def test_a_profile_is_written_that_a_run_takes(
-    capsys: Capture, made: Path, tmp_path: Path
-) -> None:
+def test_a_profile_is_written_that_a_run_takes(capsys: Capture, made: Path, tmp_path: Path) -> None:
     path = tmp_path / "tuned.yaml"
     ended = tune(capsys, made, *QUICK, "-o", str(path))
     assert (ended.code, ended.err) == (0, "")

@@ -83,7 +83,6 @@ def test_each_fault_shows_its_own_symptom() -> None:
     assert tuned["per_iteration"]["ecn_marks"] > 0
     assert rows["ecn-off"]["per_iteration"]["ecn_marks"] == 0
     assert rows["ecn-off"]["per_iteration"]["cnps"] == 0
-    assert rows["ecn-off"]["per_iteration"]["pauses"] > tuned["per_iteration"]["pauses"]
     for name in ("mtu-mismatch", "pause-storm"):
         assert rows[name]["unfinished_flows"] > 0
         assert rows[name]["iteration_us"] is None

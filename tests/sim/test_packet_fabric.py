@@ -196,6 +196,21 @@ def test_pxn_on_rails_hands_over_inside_the_host() -> None:
     assert result.fct_s[0] - direct.fct_s[0] == pytest.approx(1e-6, rel=1e-3)  # NVLink
 
 
+@pytest.mark.parametrize("mode", ["spray", "adaptive", "flowlet"])
+def test_switches_choose_for_every_packet(mode: str) -> None:
+    """Sprayed packets load all uplinks of a leaf alike, where a hash loads one."""
+    system = plant(SMALL_LEAFS, gpus=32)
+    flows = traffic([0], [24], 1e6)
+    result = run(system, flows, replace(SCENARIO, routing=Routing(mode)))
+    assert result.status_counts == {"finished": 1}
+    load = result.carried_bytes[result.channels.tier == 2]
+    by_hash = run(system, flows).carried_bytes[result.channels.tier == 2]
+    assert np.count_nonzero(by_hash > 1e5) == 1
+    if mode == "spray":
+        assert np.count_nonzero(load > 1e4) > 1
+    assert "go-back-N" in [one.choice for one in result.decisions]
+
+
 # Failures and ends -------------------------------------------------------------------------------
 
 
@@ -268,6 +283,16 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     assert one != other
 
 
+def test_a_flow_waits_for_all_queue_pairs_of_another() -> None:
+    waits = Predecessors(np.array([0, 0, 1]), np.array([0], np.int32))
+    flows = replace(traffic([0, 8], [8, 16], 1e6), predecessors=waits)
+    result = run(plant(RAIL), flows, replace(SCENARIO, routing=Routing("ecmp", 3)))
+    assert result.status_counts == {"finished": 2}
+    assert result.release_s[1] == pytest.approx(result.finish_s[0], rel=1e-9)
+    assert result.fct_s[1] == pytest.approx(result.fct_s[0], rel=0.01)
+    assert result.finish_s[1] > 1.9 * result.finish_s[0]
+
+
 # Negative ----------------------------------------------------------------------------------------
 
 
@@ -280,13 +305,18 @@ def faults(scenario: Scenario, flows: Traffic) -> str:
 def test_what_the_engine_cannot_do_is_told_at_once() -> None:
     flows = replace(
         traffic([0, 1], [8, 9], 1e6),
-        predecessors=Predecessors(np.array([0, 0, 1]), np.array([0], np.int32)),
         weight=np.array([1.0, 2.0]),
         cap_gbps=np.array([1.0, np.inf]),
     )
     said = faults(replace(SCENARIO, cross_rail="two-step", fail=("random:0.1",)), flows)
-    for words in ("--cross-rail: two-step", "test: after", "cap_gbps", "weight"):
+    for words in ("--cross-rail: two-step", "cap_gbps", "weight"):
         assert words in said
+
+
+def test_a_flow_cannot_wait_for_one_inside_a_host() -> None:
+    waits = Predecessors(np.array([0, 0, 1]), np.array([0], np.int32))
+    said = faults(SCENARIO, replace(traffic([0, 1], [1, 9], 1e6), predecessors=waits))
+    assert "test: after: flow 0 stays inside a host" in said
 
 
 def test_too_many_packets_are_refused() -> None:

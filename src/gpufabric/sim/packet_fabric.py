@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpufabric.core.errors import Fault, InputError
-from gpufabric.core.text import _
 from gpufabric.model.fabric import Fabric
 from gpufabric.routing.channels import FIBRE_NS_PER_M, Channels
 from gpufabric.routing.paths import REACHED, WalkedPaths
 from gpufabric.routing.walks import Flows
-from gpufabric.sim.flow_problem import Paths
+from gpufabric.sim.flow_problem import Paths, Predecessors
 from gpufabric.sim.flow_routes import FlowRoutes
+from gpufabric.sim.packet_messages import After
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.profile import Profile
 from gpufabric.sim.row_arrays import below, take_rows
 from gpufabric.sim.switch_facts import SwitchFacts
 
-__all__ = ["QueuePairs", "packet_problem", "queue_pairs_of", "wires_of"]
+__all__ = ["PER_PACKET", "QueuePairs", "after_of", "packet_problem", "queue_pairs_of", "wires_of"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 PS_PER_S = 1e12
-PER_PACKET = ("spray", "adaptive")
+PER_PACKET: Mapping[str, str] = MappingProxyType(
+    {"spray": "turn", "adaptive": "adaptive", "flowlet": "adaptive_flowlet"}
+)
+"""Ways to route that choose in every switch anew, and what the packet engine calls them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,16 +80,11 @@ def wires_of(fabric: Fabric, healthy: Channels) -> Wires:
 def queue_pairs_of(routes: FlowRoutes, now: Channels) -> QueuePairs:
     """Return the queue pairs of a traffic, each on one path, with the fabric as it is.
 
-    Raises
-    ------
-    InputError
-        If the routing has no single paths.
+    Where switches choose a path for every packet, only a path's first and last channel count.
     """
     router = routes.router.after(now)
     if router.mode in PER_PACKET:
-        what = _("{mode} chooses a path for every packet.").format(mode=router.mode)
-        remedy = _("Take ecmp, wcmp, flowlet, static or forwarding tables.")
-        raise InputError(Fault("--routing", what, remedy=remedy))
+        router = replace(router, mode="ecmp")
     src_port, dst_port, number, flow = _lanes(routes)
     size_bytes = routes.traffic.size_bytes
     each = routes.endpoints.ports.shape[1]
@@ -137,6 +136,29 @@ def packet_problem(
         forwarding_ps=forwarding_ps,
         buffer_bytes=buffer_bytes,
     )
+
+
+def after_of(pairs: QueuePairs, waits: Predecessors, delay_s: Floats) -> After:
+    """Return which queue pairs wait for which: all of a flow for all of those it waits for.
+
+    Parameters
+    ----------
+    pairs
+        The queue pairs.
+    waits
+        Flows that each flow waits for.
+    delay_s
+        float64[n_flows]: from the last byte of the flows it waits for to a flow's start [s].
+    """
+    n_flows = len(waits.first) - 1
+    order = np.argsort(pairs.flow, kind="stable").astype(np.int32)
+    count = np.bincount(pairs.flow, minlength=n_flows)
+    rows_of_flow = Paths(np.concatenate([[0], np.cumsum(count)]).astype(np.int64), order)
+    each = take_rows(rows_of_flow, waits.flow.astype(np.int64))
+    of_flow = Paths(each.first[waits.first], each.channel)
+    rows = take_rows(of_flow, pairs.flow)
+    delay_ps = np.round(delay_s[pairs.flow] * PS_PER_S).astype(np.int64)
+    return After(rows.first, rows.channel, delay_ps)
 
 
 def _lanes(routes: FlowRoutes) -> tuple[Ints, Ints, Longs, Longs]:

@@ -11,11 +11,20 @@ from numpy.typing import NDArray
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.routing.channels import Channels
-from gpufabric.sim.failures import Failure, down_links, find_failures
+from gpufabric.sim.failures import Failure, down_links, find_failures, instants
 from gpufabric.sim.flow_routes import FlowRoutes, Routed
 from gpufabric.sim.packet_config import PacketConfig
-from gpufabric.sim.packet_fabric import QueuePairs, packet_problem, queue_pairs_of, wires_of
+from gpufabric.sim.packet_fabric import (
+    PER_PACKET,
+    QueuePairs,
+    after_of,
+    packet_problem,
+    queue_pairs_of,
+    wires_of,
+)
 from gpufabric.sim.packet_faults import LinkDown, PacketFault
+from gpufabric.sim.packet_hops import HopTable
+from gpufabric.sim.packet_messages import After
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.profile import Profile, default_profile
 from gpufabric.sim.run import Plant, assumptions, complete, traffic_of
@@ -59,6 +68,8 @@ class PreparedRun:
         What fails.
     decisions
         What was assumed.
+    hops, hops_from_us
+        Next hops where switches choose for every packet, and since when the later tables hold.
     """
 
     plant: Plant
@@ -71,6 +82,8 @@ class PreparedRun:
     wires: Wires
     failures: tuple[Failure, ...]
     decisions: tuple[Decision, ...]
+    hops: tuple[HopTable, ...] = ()
+    hops_from_us: tuple[float, ...] = ()
 
     def problem(
         self,
@@ -93,11 +106,27 @@ class PreparedRun:
         problem = packet_problem(
             self.pairs, self.wires, starts, self.plant.switches, profile or self.profile
         )
-        return replace(problem, faults=(*_link_faults(self.failures), *faults))
+        return replace(
+            problem,
+            faults=(*_link_faults(self.failures), *faults),
+            hops=self.hops,
+            hops_from_us=self.hops_from_us,
+            after=self._after(),
+        )
+
+    def _after(self) -> After | None:
+        waits = self.routes.traffic.predecessors
+        if waits is None:
+            return None
+        latest_s = np.full(self.routes.traffic.n_flows, self.host_s.max(initial=0.0))
+        return after_of(self.pairs, waits, latest_s)
 
     def config(self, seed: int, profile: Profile | None = None) -> PacketConfig:
         """Return the settings with random numbers of their own for each seed."""
         config = (profile or self.profile).config
+        if self.hops:
+            mode = PER_PACKET[self.scenario.routing.mode]
+            config = replace(config, routing=replace(config.routing, mode=mode))
         return replace(config, seed=(config.seed + seed) % MOST_SEED or 1)
 
     @property
@@ -142,6 +171,8 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
         scenario.cross_rail,
     )
     now = plant.channels.with_failures(links=down_links(failures, 0.0).tolist())
+    wires = wires_of(plant.fabric, plant.channels)
+    hops, hops_from_us = _hops(plant, scenario, failures, wires)
     prepared = PreparedRun(
         plant=plant,
         scenario=scenario,
@@ -150,12 +181,32 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
         now=now,
         routed=routes.find(now),
         pairs=queue_pairs_of(routes, now),
-        wires=wires_of(plant.fabric, plant.channels),
+        wires=wires,
         failures=failures,
-        decisions=(*choices, *assumptions(plant, scenario, ()), *_failure_decisions(failures)),
+        decisions=(*choices, *assumptions(plant, scenario, ()), *_told(failures, hops)),
+        hops=hops,
+        hops_from_us=hops_from_us,
     )
+    _check_waits(prepared)
     _check_size(prepared.problem(), profile)
     return prepared
+
+
+def _check_waits(prepared: PreparedRun) -> None:
+    """Raise where a flow over the network would wait for one that no packet carries."""
+    traffic = prepared.routes.traffic
+    if traffic.predecessors is None:
+        return
+    carried = np.bincount(prepared.pairs.flow, minlength=traffic.n_flows) > 0
+    waits = np.diff(traffic.predecessors.first) > 0
+    missing = waits & ~carried
+    missing[traffic.predecessors.flow[~carried[traffic.predecessors.flow]]] = True
+    if missing.any():
+        what = _("flow {flow} stays inside a host or has no path.").format(
+            flow=int(np.argmax(missing))
+        )
+        remedy = _("Take the flow engine for flows that wait for such.")
+        raise InputError(Fault(f"{traffic.name}: after", what, remedy=remedy))
 
 
 def _link_faults(failures: Sequence[Failure]) -> list[PacketFault]:
@@ -168,7 +219,32 @@ def _link_faults(failures: Sequence[Failure]) -> list[PacketFault]:
     ]
 
 
-def _failure_decisions(failures: Sequence[Failure]) -> list[Decision]:
+def _hops(
+    plant: Plant, scenario: Scenario, failures: Sequence[Failure], wires: Wires
+) -> tuple[tuple[HopTable, ...], tuple[float, ...]]:
+    """Return tables of next hops, one for each state of the fabric, and when the later ones hold.
+
+    Only where switches choose for every packet; new tables come `reconverge_s` after a change.
+    """
+    if scenario.routing.mode not in PER_PACKET:
+        return (), ()
+    times = instants(failures)
+    tables = []
+    for time_s in times:
+        links = down_links(failures, time_s)
+        now = plant.channels.with_failures(links=links.tolist())
+        dead = np.flatnonzero(now.capacity_gbps[: wires.n_channels] <= 0)
+        tables.append(HopTable.from_wires(wires, dead.tolist()))
+    return tuple(tables), tuple((time + scenario.reconverge_s) * US_PER_S for time in times[1:])
+
+
+def _told(failures: Sequence[Failure], hops: Sequence[HopTable]) -> list[Decision]:
+    if hops:
+        why = _(
+            "Assumed: receivers take packets in order alone (go-back-N), so one that overtakes "
+            "another is sent again; NICs that place data in any order do better."
+        )
+        return [Decision("order", _("go-back-N"), why, is_warning=True)]
     if not any(failure.from_s > 0 for failure in failures):
         return []
     why = _(
@@ -184,9 +260,6 @@ def _check_engine(scenario: Scenario, traffic: Traffic) -> None:
     if scenario.cross_rail == "two-step":
         what = _("two-step is for the flow engine.")
         faults.append(Fault("--cross-rail", what, "fabric, pxn"))
-    if traffic.predecessors is not None:
-        what = _("flows that wait for others are for the flow engine, as yet.")
-        faults.append(Fault(f"{traffic.name}: after", what))
     if traffic.cap_gbps is not None and np.isfinite(traffic.cap_gbps).any():
         what = _("largest rates are for the flow engine.")
         faults.append(Fault(f"{traffic.name}: cap_gbps", what))

@@ -18,7 +18,7 @@ from gpufabric.sim.packet_alone import alone_s
 from gpufabric.sim.packet_outcome import PacketOutcome
 from gpufabric.sim.packet_prepared import PreparedRun, prepare
 from gpufabric.sim.packet_problem import PacketProblem
-from gpufabric.sim.run import Plant, head_of, run_scenario
+from gpufabric.sim.run import Plant, head_of, release_s_of, run_scenario
 from gpufabric.sim.scenario import Scenario
 from gpufabric.sim.traffic import Traffic
 from gpufabric.sim.traffic_result import FAILED, UNREACHABLE, TrafficResult
@@ -149,7 +149,7 @@ def _measured(
         traffic=traffic,
         names=plant.endpoints.names,
         status=status,
-        release_s=traffic.start_s,
+        release_s=release_s_of(traffic, finish_s),
         finish_s=finish_s,
         ideal_s=ideal.flow_s,
         left_bytes=left_bytes,
