@@ -72,9 +72,14 @@ def test_results_as_files(capsys: Capture, made: Path, tmp_path: Path) -> None:
         "channels.csv",
         "flows.csv",
         "heatmap.png",
+        "packets.html",
         "report.html",
         "result.json",
+        "trace.json",
     ]
+    page = (tmp_path / "packets.html").read_text(encoding="utf-8")
+    assert "host-01[nic0]" in page
+    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     flows = pyarrow.csv.read_csv(tmp_path / "flows.csv")
     channels = pyarrow.csv.read_csv(tmp_path / "channels.csv")
     assert flows.column_names == [one.name for one in (*FLOW_RESULTS, *PACKET_FLOW_RESULTS)]

@@ -19,6 +19,9 @@ from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
 from gpufabric.kernels.jit import FOLDER, is_compiled, is_kept
 from gpufabric.report.heat_map_png import write_heat_maps
+from gpufabric.report.packet_names import PortNames
+from gpufabric.report.packet_page import write_packet_page
+from gpufabric.report.packet_trace import write_packet_trace
 from gpufabric.report.side_by_side import terminal
 from gpufabric.report.sweep_table import print_sweep, sweep_json, write_sweep
 from gpufabric.report.traffic_files import FORMATS, TableFormat, write_traffic
@@ -288,10 +291,26 @@ def _plotted(result: TrafficResult, plant: Plant, folder: Path) -> list[Path]:
     maps = heat_maps(plant.fabric, result.utilisation())
     pattern, mode = result.head["traffic"]["pattern"], result.head["routing"]["mode"]
     title = f"{pattern}, {mode}, {plant.fabric.name}"
-    return [
+    paths = [
         write_heat_maps(maps, f"Utilisation: {title}", folder / "heatmap.png"),
         write_page(result, maps, folder / "report.html"),
     ]
+    if result.packets is not None:
+        packets, names = result.packets, _port_names(plant)
+        asked = (packets.problem, packets.result, names)
+        paths.append(write_packet_page(*asked, folder / "packets.html", title))
+        paths.append(write_packet_trace(*asked, folder / "trace.json"))
+    return paths
+
+
+def _port_names(plant: Plant) -> PortNames:
+    """Return what channels, switches and NICs are called."""
+    channels = plant.channels
+    names = [channels.name(number) for number in range(channels.n_link_channels)]
+    ends = [name.split(" > ") for name in names]
+    is_from_nic = (channels.tail < 0).tolist()
+    nics = [end[0] if here else end[1] for end, here in zip(ends, is_from_nic, strict=True)]
+    return PortNames(names, plant.fabric.switches.name.tolist(), nics)
 
 
 def _print_paths(paths: Sequence[Path]) -> None:

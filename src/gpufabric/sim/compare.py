@@ -205,5 +205,5 @@ def _iteration(
         took_s=np.nan if unfinished or not used.any() else took_s,
         fct_s=(end_s - start_s)[whole],
         unfinished=unfinished,
-        counters=PacketOutcome(result, run.pairs, variant.profile).counters(),
+        counters=PacketOutcome(result, run.pairs, variant.profile, problem).counters(),
     )

@@ -206,7 +206,7 @@ def _score(run: PreparedRun, setting: EcnSetting, seeds: int, until_s: float) ->
         )
         took_s = float(ended_ps.max(initial=0) - start_ps.min(initial=0)) / PS_PER_S
         done = bool((result.flows.delivered_ps >= 0).all())
-        counters = PacketOutcome(result, run.pairs, profile).counters()
+        counters = PacketOutcome(result, run.pairs, profile, problem).counters()
         times.append((ended_ps - start_ps) / 1e6)
         goodput = total_bytes * BITS_PER_GB / took_s if done and took_s > 0 else 0.0
         rows.append(

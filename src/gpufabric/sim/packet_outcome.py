@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpufabric.sim.packet import KINDS, PacketResult
 from gpufabric.sim.packet_fabric import QueuePairs
+from gpufabric.sim.packet_problem import PacketProblem
 from gpufabric.sim.profile import Profile
 
 __all__ = ["COUNTERS", "PacketOutcome"]
@@ -45,11 +46,14 @@ class PacketOutcome:
         The queue pairs that were run.
     profile
         The settings.
+    problem
+        What the engine was asked.
     """
 
     result: PacketResult
     pairs: QueuePairs
     profile: Profile
+    problem: PacketProblem
 
     def counters(self) -> dict[str, float]:
         """Return the ``COUNTERS``."""

@@ -18,6 +18,7 @@ from gpufabric.sim.packet_alone import alone_s
 from gpufabric.sim.packet_outcome import PacketOutcome
 from gpufabric.sim.packet_prepared import PreparedRun, prepare
 from gpufabric.sim.packet_problem import PacketProblem
+from gpufabric.sim.packet_recording import Recording
 from gpufabric.sim.run import Plant, head_of, release_s_of, run_scenario
 from gpufabric.sim.scenario import Scenario
 from gpufabric.sim.traffic import Traffic
@@ -67,7 +68,12 @@ def run_packet_scenario(
     scenario = prepared.scenario
     until_ps = None if scenario.until_s == np.inf else round(scenario.until_s * PS_PER_S)
     problem = prepared.problem()
-    result = simulate_packets(problem, prepared.config(scenario.seed), until_ps=until_ps)
+    result = simulate_packets(
+        problem,
+        prepared.config(scenario.seed),
+        until_ps=until_ps,
+        recording=Recording(bins=4 * scenario.n_bins) if scenario.n_bins else None,
+    )
     told = (
         *prepared.decisions,
         *_decisions(prepared, result),
@@ -161,7 +167,7 @@ def _measured(
         series=None,
         head={**head, "model": dict(zip(("name", "version"), PACKET_MODEL, strict=True))},
         decisions=decisions,
-        packets=PacketOutcome(result, asked.pairs, asked.profile),
+        packets=PacketOutcome(result, asked.pairs, asked.profile, problem),
     )
 
 
