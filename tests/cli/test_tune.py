@@ -65,7 +65,7 @@ def test_no_setting_is_tried_twice_and_the_search_ends_at_a_best() -> None:
     settings = [one.setting for one in result.tried]
     assert len(set(settings)) == len(settings) > 33
     best = result.best.setting
-    assert best._replace(kmin_bytes=best.kmin_bytes / 2, kmax_bytes=best.kmax_bytes / 2) in settings
+    assert best._replace(alpha_log2=best.alpha_log2 - 1) in settings
     assert all(one.kmin_bytes <= one.kmax_bytes for one in settings)
 
 

@@ -31,7 +31,9 @@ FIRST_GRID: Mapping[str, tuple[float, ...]] = {
 
 STEP = 2.0
 """Kmin and the ratio of the second round are the best of the first times and over this."""
-MOST_KMAX_BYTES = 20_000_000.0
+LEAST_KMIN_BYTES, MOST_KMAX_BYTES = 1_000.0, 20_000_000.0
+LEAST_PMAX = 0.001
+MOST_ALPHA_LOG2 = 7
 
 
 class EcnSetting(NamedTuple):
@@ -116,7 +118,7 @@ def search_ecn(
 ) -> SearchResult:
     """Return the best setting for a traffic.
 
-    A coarse grid first, then steps of two around its best, until no neighbour is better.
+    A coarse grid first, then steps of two around its best, until none shortens tail or pauses.
 
     Parameters
     ----------
@@ -134,6 +136,7 @@ def search_ecn(
     before = _setting_of(run.profile)
     scores: dict[EcnSetting, Score] = {}
     wanted = [before, *_grid()]
+    reached = (np.inf, np.inf)
     while wanted:
         fresh = [one for one in dict.fromkeys(wanted) if one not in scores]
         told(len(scores), len(scores) + len(fresh))
@@ -142,7 +145,11 @@ def search_ecn(
         for score in _scores(run, fresh, seeds, until_s):
             scores[score.setting] = score
             told(len(scores), len(scores) + len(fresh))
-        wanted = _around(_best(scores.values(), tolerance).setting)
+        best = _best(scores.values(), tolerance)
+        if (best.tail_us, best.pauses) == reached:
+            break
+        reached = (best.tail_us, best.pauses)
+        wanted = _around(best.setting)
     tried = tuple(scores.values())
     return SearchResult(_best(tried, tolerance), scores[before], tried, tolerance)
 
@@ -166,7 +173,14 @@ def _around(best: EcnSetting) -> list[EcnSetting]:
         found.append(best._replace(kmax_bytes=max(best.kmin_bytes, kmax)))
         found.append(best._replace(pmax=min(1.0, best.pmax * factor)))
     found += [best._replace(alpha_log2=best.alpha_log2 + step) for step in (-1, 1)]
-    return [one for one in found if one.kmax_bytes <= MOST_KMAX_BYTES and -7 <= one.alpha_log2 <= 4]
+    return [
+        one
+        for one in found
+        if one.kmin_bytes >= LEAST_KMIN_BYTES
+        and one.kmax_bytes <= MOST_KMAX_BYTES
+        and one.pmax >= LEAST_PMAX
+        and abs(one.alpha_log2) <= MOST_ALPHA_LOG2
+    ]
 
 
 def _best(scores: Any, tolerance: float) -> Score:
