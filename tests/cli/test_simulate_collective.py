@@ -1,0 +1,121 @@
+"""``simulate collective``, as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpufabric.catalog.load import load_catalog
+from gpufabric.cli.simulate_collective import sizes_of
+from gpufabric.core.errors import InputError
+from gpufabric.model.files import save_fabric
+from gpufabric.workload.closed_form import estimate
+from gpufabric.workload.on_fabric import cluster_of
+from tests.cli.running import Ended, run
+from tests.sim.plants import RAIL, fabric, plant
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("collective") / "rail.fab"
+    save_fabric(fabric(RAIL), path)
+    return path
+
+
+def ask(capsys: Capture, made: Path, *words: str) -> Ended:
+    return run(capsys, "simulate", "collective", str(made), *words)
+
+
+def test_the_table_has_a_row_for_every_size(capsys: Capture, made: Path) -> None:
+    ended = ask(capsys, made, "--sizes", "1M:64M:4")
+    assert ended.code == 0
+    assert "all_reduce on 64 x H100" in ended.out
+    rows = [line for line in ended.out.splitlines() if line.strip()[:1].isdigit()]
+    assert [row.split()[0] for row in rows] == ["1048576", "4194304", "16777216", "67108864"]
+
+
+@pytest.mark.parametrize("engine", ["closed", "flow"])
+def test_json_is_the_model_itself(capsys: Capture, made: Path, engine: str) -> None:
+    words = ("--sizes", "1G", "--engine", engine, "--routing", "adaptive", "--algo", "Ring")
+    content = json.loads(ask(capsys, made, *words, "--json").out)
+    cluster = cluster_of(plant(RAIL), load_catalog())
+    mine = estimate(cluster, "all_reduce", np.array([2.0**30]), "Ring")
+    (row,) = content["rows"]
+    assert row["time_us"] == pytest.approx(mine.time_us[0], rel=2e-3)
+    assert (
+        row["busbw_low_gbytes_per_s"] < row["busbw_gbytes_per_s"] < row["busbw_high_gbytes_per_s"]
+    )
+    assert content["fabric"]["hash"] == fabric(RAIL).content_hash
+    assert (row["algorithm"], content["ranks"]) == ("Ring", 64)
+
+
+def test_what_is_wrong_with_hosts_costs(capsys: Capture, made: Path) -> None:
+    def rate(*words: str) -> float:
+        content = json.loads(ask(capsys, made, "--sizes", "4G", *words, "--json").out)
+        return float(content["rows"][0]["busbw_gbytes_per_s"])
+
+    assert rate("--impair", "gdr_off") < 0.6 * rate()
+
+
+def test_a_measured_run_is_held_against_the_prediction(
+    capsys: Capture, made: Path, tmp_path: Path
+) -> None:
+    lines = ["#       size         count      type   redop    root     time   algbw   busbw #wrong"]
+    for power in range(20, 34):
+        size, busbw = 2**power, 40.0  # a tenth of the wire
+        factor = 2 * 15 / 16
+        time_us = size * factor / busbw / 1e3 + 50
+        rate = size / time_us / 1e3
+        lines.append(
+            f"{size} {size // 4} float sum -1 {time_us:.1f} {rate:.2f} {rate * factor:.2f} 0"
+        )
+    log = tmp_path / "measured.txt"
+    log.write_text("# nccl-tests all_reduce_perf\n# nThread 1 nGpus 1\n" + "\n".join(lines) + "\n")
+    ended = ask(capsys, made, "--ranks", "16", "--compare", str(log))
+    assert ended.code == 1, ended.err
+    assert "8589934592" in ended.out
+    again = ask(capsys, made, "--ranks", "16", "--compare", str(log), "--json")
+    content = json.loads(again.out)
+    assert content["operation"] == "all_reduce"
+    assert content["causes"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--op", "all_redcue"), "all_reduce"),
+        (("--sizes", "8G:1M"), "--sizes"),
+        (("--sizes", "lots"), "lots"),
+        (("--sizes", ",".join(["1M"] * 65)), "65 sizes"),
+        (("--engine", "quantum"), "closed, flow, packet"),
+        (("--algo", "Rings"), "Ring"),
+        (("--proto", "LL64"), "LL"),
+        (("--ranks", "12"), "12 GPUs"),
+        (("--impair", "gdr_of"), "gdr_off"),
+        (("--impair", "gdr_off", "--engine", "flow"), "--impair"),
+        (("--routing", "magic"), "magic"),
+        (("--compare", "nothing.txt"), "nothing.txt"),
+    ],
+)
+def test_bad_input_is_told_in_one_line(
+    capsys: Capture, made: Path, words: tuple[str, ...], told: str
+) -> None:
+    if words[0] == "--routing":
+        words = (*words, "--engine", "flow")
+    ended = ask(capsys, made, *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert told in ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_sizes_as_nccl_tests_counts() -> None:
+    assert sizes_of("8:64").tolist() == [8, 16, 32, 64]
+    assert sizes_of("1M:16M:4").tolist() == [2**20, 2**22, 2**24]
+    assert len(sizes_of("8:16G")) == 32
+    with pytest.raises(InputError):
+        sizes_of("0")
