@@ -1,9 +1,12 @@
-"""Runs of the public ns-3 RDMA model, and ours with its semantics; nanoseconds.
+"""Runs of public simulators, and ours with their semantics: ns-3 with RDMA, csg-htsim's RoCE.
 
-Without rate control every flow ends in the same nanosecond. With DCQCN the marks are random: given
-the same random numbers (ns-3 makes a new stream for each draw, the first after those of the links),
-six runs of eight are equal too, and of another one a flow differs by a packet. Over our own random
-numbers, means and largest agree as closely as one sample can.
+Without rate control, with HPCC and with htsim's pauses, where the peers' rules are all there is,
+times are equal. With DCQCN the marks are random: given the same random numbers (ns-3 makes a new
+stream for each draw, the first after those of the links), nine runs of ten are equal in every
+nanosecond, and of the other one a flow differs by a packet. That model also draws a number for each
+PFC frame, its IP identification; so the run with a small buffer is held against the plain-Python
+engine, which the kernel equals event for event. Over our own random numbers, means and largest
+agree as closely as one sample can.
 """
 
 from __future__ import annotations
@@ -14,9 +17,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpufabric.sim.packet import PacketConfig, simulate_packets
-from gpufabric.sim.packet_profiles import NS3_DCQCN, NS3_DCQCN_PAPER, like_ns3, like_ns3_hpcc
+from gpufabric.sim.packet import PacketConfig, PacketProblem, simulate_packets
+from gpufabric.sim.packet_profiles import (
+    NS3_DCQCN,
+    NS3_DCQCN_PAPER,
+    like_htsim,
+    like_ns3,
+    like_ns3_hpcc,
+)
 from tests.reference.mrg32k3a import first_numbers
+from tests.reference.packet_ends import Engine
+from tests.reference.packet_records import Packet
 from tests.sim.packet_cases import problem_of, star
 
 PEERS = Path(__file__).parents[3] / "shared/peers/packet"
@@ -33,9 +44,13 @@ def their_fct_ns(run: str) -> dict[tuple[int, int], int]:
         name, *flows = line.split()
         if name == run:
             pairs = (flow.split("=") for flow in flows)
-            ends = {tuple(map(int, key.split(">"))): int(value) for key, value in pairs}
+            ends = {tuple(map(int, key.split(">"))): ns_of(value) for key, value in pairs}
             return {(a, b): fct for (a, b), fct in ends.items()}
     raise AssertionError(run)
+
+
+def ns_of(text: str) -> int:
+    return round(float(text[:-2]) * 1000) if text.endswith("us") else int(text)
 
 
 def config_of(variant: str) -> PacketConfig:
@@ -44,14 +59,22 @@ def config_of(variant: str) -> PacketConfig:
         payload_bytes=1000 if variant.endswith("1000B") else 4096,
         buffer_mib=1 if variant.endswith("buf1") else 32,
         dcqcn=None if variant.startswith("none") else dcqcn,
+        has_window=variant.endswith("vwin"),
     )
+
+
+def with_their_numbers(case: str, config: PacketConfig) -> PacketConfig:
+    return replace(config, draws=first_numbers(10 + 8 * HOSTS[case], 6000))
+
+
+def problem_like(case: str, flows: list[tuple[int, int]], size_bytes: int) -> PacketProblem:
+    n = HOSTS[case]
+    return problem_of(star(n), n, [(a, b, size_bytes) for a, b in flows])
 
 
 def our_fct_ns(case: str, flows: list[tuple[int, int]], config: PacketConfig) -> list[int]:
     """From the start to the last ACK, as ns-3 counts."""
-    n = HOSTS[case]
-    problem = problem_of(star(n), n, [(a, b, SIZE[case]) for a, b in flows])
-    result = simulate_packets(problem, config)
+    result = simulate_packets(problem_like(case, flows, SIZE[case]), config)
     assert not any(result.drops.values())
     assert result.ledger.is_balanced
     ns: list[int] = (result.flows.acked_ps // 1000).tolist()
@@ -84,17 +107,66 @@ def test_hpcc(case: str) -> None:
         ("x1", "dcqcn_1000B", 0),
         ("x1", "dcqcn_buf1", 0),
         ("x1", "dcqcn_paper", 0),
+        ("x1", "dcqcn_vwin", 0),
         ("x2", "dcqcn", 331),
         ("x2", "dcqcn_1000B", 0),
         ("x2", "dcqcn_paper", 0),
+        ("x2", "dcqcn_vwin", 0),
     ],
 )
 def test_dcqcn_is_equal_with_the_same_random_numbers(case: str, variant: str, most_ns: int) -> None:
     theirs = their_fct_ns(f"{case}_{variant}")
-    first_stream = 10 + 8 * HOSTS[case]
-    config = replace(config_of(variant), draws=first_numbers(first_stream, 6000))
-    ours = our_fct_ns(case, list(theirs), config)
+    ours = our_fct_ns(case, list(theirs), with_their_numbers(case, config_of(variant)))
     assert np.abs(np.subtract(ours, list(theirs.values()))).max() <= most_ns
+
+
+class DrawsForPauses(Engine):
+    """The plain engine, but every PFC frame draws a number, after the mark of what leaves."""
+
+    n_owed = 0
+
+    def send_pfc(self, number: int, traffic: int, *, pause: bool) -> None:
+        if pause:
+            self.draw()
+        else:
+            self.n_owed += 1
+        super().send_pfc(number, traffic, pause=pause)
+
+    def first_waiting(self, number: int, traffic: int) -> Packet:
+        packet = super().first_waiting(number, traffic)
+        for _ in range(self.n_owed):
+            self.draw()
+        self.n_owed = 0
+        return packet
+
+
+@needs_peers
+def test_dcqcn_with_pauses_is_equal_when_pauses_draw_numbers_too() -> None:
+    theirs = their_fct_ns("x2_dcqcn_buf1")
+    config = with_their_numbers("x2", config_of("dcqcn_buf1"))
+    engine = DrawsForPauses(problem_like("x2", list(theirs), SIZE["x2"]), config)
+    engine.run()
+    assert [flow.acked_ps // 1000 for flow in engine.flows] == list(theirs.values())
+    assert not engine.dropped
+
+
+@needs_peers
+@pytest.mark.parametrize(("case", "most_apart"), [("x1", 0.0), ("x2", 0.05)])
+def test_htsim_ends_in_the_same_nanosecond_and_its_flows_with_it(
+    case: str, most_apart: float
+) -> None:
+    """With eight senders, which of them is paused first hangs on ties and on when room is free."""
+    theirs = their_fct_ns(f"csg_roce_{case}")
+    config = like_htsim()
+    payload_bytes = config.transport.mtu_bytes
+    size_bytes = -(-SIZE[case] // payload_bytes) * payload_bytes
+    result = simulate_packets(problem_like(case, list(theirs), size_bytes), config)
+    ours, told = np.round(result.flows.acked_ps / 1000), np.array(list(theirs.values()))
+    assert result.ledger.is_balanced
+    assert not any(result.drops.values())
+    assert ours.max() == told.max()
+    assert ours.mean() == pytest.approx(told.mean(), rel=0.01)
+    assert np.abs(ours / told - 1).max() <= most_apart
 
 
 @needs_peers

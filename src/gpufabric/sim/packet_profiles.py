@@ -28,6 +28,7 @@ __all__ = [
     "NS3_DCQCN",
     "NS3_DCQCN_PAPER",
     "infiniband",
+    "like_htsim",
     "like_ns3",
     "like_ns3_hpcc",
     "roce",
@@ -117,7 +118,11 @@ def roce(*, with_dcqcn: bool = True) -> PacketConfig:
 
 
 def like_ns3(
-    payload_bytes: int = 4096, buffer_mib: int = 32, dcqcn: Dcqcn | None = None
+    payload_bytes: int = 4096,
+    buffer_mib: int = 32,
+    dcqcn: Dcqcn | None = None,
+    *,
+    has_window: bool = False,
 ) -> PacketConfig:
     """Return settings with the semantics of the public ns-3 RDMA model (2019), for comparison.
 
@@ -133,13 +138,17 @@ def like_ns3(
         Buffer of a switch [MiB].
     dcqcn
         ``NS3_DCQCN`` or ``NS3_DCQCN_PAPER``; without rate control and ECN where None.
+    has_window
+        No more than a round trip's bytes on their way, less as the rate falls, and ACKs in the
+        class of the data: its run script's ``dcqcn_vwin``. It holds for two links.
     """
+    window_bytes = int(_ns3_trip_ns(payload_bytes) * 100 / 8) if has_window else 0
     return PacketConfig(
         classes=(
             TrafficClass(ClassKind.LOSSLESS, is_marked=True),
             TrafficClass(ClassKind.UNCOUNTED, is_strict=True),
         ),
-        ack_class=1,
+        ack_class=0 if has_window else 1,
         cnp_class=1,
         headers=Headers(
             data_bytes=52, first_bytes=0, ack_bytes=60, cnp_bytes=60, pfc_bytes=43, gap_bytes=0
@@ -154,7 +163,12 @@ def like_ns3(
         ecn=None if dcqcn is None else Ecn(400_000, 1_600_000, 0.2),
         dcqcn=dcqcn,
         transport=Transport(
-            mtu_bytes=payload_bytes, acks_duplicates=False, cnp_in_ack=True, timeout_us=0.0
+            mtu_bytes=payload_bytes,
+            acks_duplicates=False,
+            cnp_in_ack=True,
+            window_bytes=window_bytes,
+            window_follows_rate=has_window,
+            timeout_us=0.0,
         ),
         forwarding_ns=0.0,
         pause_reaction_ns=0.0,
@@ -176,9 +190,8 @@ def like_ns3_hpcc(payload_bytes: int = 4096, buffer_mib: int = 32) -> PacketConf
     buffer_mib
         Buffer of a switch [MiB].
     """
-    trip_ns = 4 * 1000 + 2 * (payload_bytes * 8 // 100)
     hpcc = Hpcc(
-        base_rtt_us=trip_ns / 1000,
+        base_rtt_us=_ns3_trip_ns(payload_bytes) / 1000,
         most_stages=0,
         min_rate_gbps=1.0,
         byte_unit=512,
@@ -187,3 +200,43 @@ def like_ns3_hpcc(payload_bytes: int = 4096, buffer_mib: int = 32) -> PacketConf
     )
     config = like_ns3(payload_bytes, buffer_mib)
     return replace(config, ack_class=0, controls=(Control(ControlKind.HPCC, hpcc=hpcc),))
+
+
+def _ns3_trip_ns(payload_bytes: int) -> int:
+    """Return what the model takes for the round trip over two links of 100 Gb/s and 1 us [ns]."""
+    return 4 * 1000 + 2 * (payload_bytes * 8 // 100)
+
+
+def like_htsim(payload_bytes: int = 4096) -> PacketConfig:
+    """Return settings with the semantics of csg-htsim's RoCE (2023), for comparison.
+
+    64 B of headers, ACKs in the queue of the data, XOFF above 15 payloads of an input and XON
+    below 12, pauses that take no time to send, headroom without end, no rate control. That
+    simulator gives buffer back when a packet has left, this engine when it begins to leave; and it
+    sends whole packets only, so sizes must be multiples of the payload.
+
+    Parameters
+    ----------
+    payload_bytes
+        Payload of every packet [byte].
+    """
+    xoff_bytes = 15 * payload_bytes + 1
+    return PacketConfig(
+        classes=(TrafficClass(ClassKind.LOSSLESS),),
+        ack_class=0,
+        cnp_class=0,
+        headers=Headers(
+            data_bytes=64, first_bytes=0, ack_bytes=64, cnp_bytes=64, pfc_bytes=1, gap_bytes=0
+        ),
+        buffer=SwitchBuffer(
+            total_bytes=1_000_000_000,
+            reserve_bytes=0,
+            headroom_bytes=2000 * (payload_bytes + 64),
+            xoff_bytes=xoff_bytes,
+            xon_offset_bytes=xoff_bytes - (12 * payload_bytes - 1),
+        ),
+        ecn=None,
+        transport=Transport(mtu_bytes=payload_bytes, timeout_us=0.0),
+        forwarding_ns=0.0,
+        pause_reaction_ns=0.0,
+    )
