@@ -6,9 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.sim.flow_problem import Paths
-from gpufabric.sim.packet import PacketProblem, Wires
+from gpufabric.sim.packet import After, PacketProblem, Wires
+from gpufabric.workload.cluster import Cluster
+from gpufabric.workload.collectives import messages_of
+from gpufabric.workload.schedule import Messages
 
-__all__ = ["fat_tree", "permutation"]
+__all__ = ["all_to_all", "fat_tree", "permutation", "ring_all_reduce"]
 
 Ints = NDArray[np.int64]
 
@@ -74,3 +77,34 @@ def permutation(k: int, size_bytes: int, gbps: float = 100.0, seed: int = 1) -> 
     back = _rows(target, source, k, rng.integers(0, ways, n_hosts))
     sizes = np.full(n_hosts, size_bytes)
     return PacketProblem(fat_tree(k, gbps, 1_000_000), paths, back, sizes)
+
+
+def ring_all_reduce(k: int, size_bytes: int, gbps: float = 400.0) -> PacketProblem:
+    """One ring over all hosts, a GPU each: 2 (n - 1) steps, each message after the one it needs."""
+    n_hosts = k**3 // 4
+    cluster = Cluster("H100", 1, n_hosts, gbps / 8)
+    return _exchange(k, messages_of(cluster, "all_reduce", "Ring", size_bytes), gbps)
+
+
+def all_to_all(k: int, n_hosts: int, size_bytes: int, gbps: float = 400.0) -> PacketProblem:
+    """Each of the first hosts sends an equal part to each other one, all at once."""
+    cluster = Cluster("H100", 1, n_hosts, gbps / 8)
+    return _exchange(k, messages_of(cluster, "alltoall", "Pairwise", size_bytes), gbps)
+
+
+def _exchange(k: int, messages: Messages, gbps: float, seed: int = 1) -> PacketProblem:
+    """Return messages between hosts with what they wait for; each pair keeps to one path."""
+    rng = np.random.default_rng(seed)
+    ways = (k // 2) ** 2
+    pairs, path = np.unique(
+        messages.source * np.int64(messages.n_ranks) + messages.target, return_inverse=True
+    )
+    source, target = np.divmod(pairs, messages.n_ranks)
+    return PacketProblem(
+        fat_tree(k, gbps, 1_000_000),
+        _rows(source, target, k, rng.integers(0, ways, pairs.size)),
+        _rows(target, source, k, rng.integers(0, ways, pairs.size)),
+        np.round(messages.n_bytes).astype(np.int64),
+        path=path.astype(np.int32),
+        after=After(messages.first, messages.after),
+    )

@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from gpufabric.core.text import _
 from gpufabric.kernels.graph import Graph, Networks
 from gpufabric.model.fabric import Fabric
+from gpufabric.model.fibre import FIBRE_NS_PER_M
 from gpufabric.topology.decision import Decision
 
 __all__ = ["ChannelBlock", "Channels", "channels_of"]
@@ -26,9 +27,6 @@ Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
-FIBRE_NS_PER_M = 5.0
-FIBRE_SOURCE = "https://pingdo.net/tools/roce-vs-infiniband (2025); copper: at most 4.5 ns/m"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.model.fabric import Fabric
-from gpufabric.routing.channels import FIBRE_NS_PER_M, Channels
+from gpufabric.model.fibre import FIBRE_NS_PER_M
+from gpufabric.routing.channels import Channels
 from gpufabric.routing.paths import REACHED, WalkedPaths
 from gpufabric.routing.walks import Flows
 from gpufabric.sim.flow_problem import Paths, Predecessors

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from gpufabric.kernels.packet_settings import LOSSLESS, LOSSY, UNCOUNTED
 from gpufabric.kernels.packet_switch_structs import SETTING
 from gpufabric.kernels.structs import Records, records
-from gpufabric.routing.channels import FIBRE_NS_PER_M
+from gpufabric.model.fibre import FIBRE_NS_PER_M
 from gpufabric.sim.packet_checks import CheckedPackets
 from gpufabric.sim.packet_config import PacketConfig
 from gpufabric.sim.packet_headroom import headroom_for

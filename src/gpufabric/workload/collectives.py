@@ -17,7 +17,13 @@ from gpufabric.workload.pairwise import (
     rooted_phases,
     send_receive_phases,
 )
-from gpufabric.workload.rings import chain_messages, ring_messages, ring_order, ring_phases
+from gpufabric.workload.rings import (
+    PASSES,
+    chain_messages,
+    ring_messages,
+    ring_order,
+    ring_phases,
+)
 from gpufabric.workload.schedule import Messages, Phase, Schedule
 from gpufabric.workload.trees import tree_messages, tree_phases
 
@@ -25,6 +31,8 @@ __all__ = ["MOST_MESSAGES", "messages_of", "schedule_of"]
 
 MOST_MESSAGES = 2_000_000
 """Most messages that are written one by one."""
+MOST_RING_MESSAGES = 10_000_000
+"""The same for rings, whose messages are written all at once."""
 
 _IN_SWITCH = frozenset({"NVLS", "NVLSTree", "CollNetDirect", "CollNetChain"})
 
@@ -101,11 +109,10 @@ def messages_of(
     """
     kind = operation(op).name
     domains, each, n = cluster.n_domains, cluster.gpus_per_domain, cluster.n_ranks
-    if n * n * 2 > MOST_MESSAGES:
+    most = MOST_RING_MESSAGES if algorithm == "Ring" and kind in PASSES else MOST_MESSAGES
+    if n * n * 2 > most:
         what = _("{n} ranks are too many to write every message.").format(n=n)
-        raise InputError(
-            Fault("--ranks", what, _("at most {n}").format(n=int((MOST_MESSAGES / 2) ** 0.5)))
-        )
+        raise InputError(Fault("--ranks", what, _("at most {n}").format(n=int((most / 2) ** 0.5))))
     order = ring_order(domains, each)
     makers: dict[tuple[str, str], Callable[[], Messages]] = {
         ("alltoall", PAIRWISE): lambda: all_to_all_messages(

@@ -50,17 +50,30 @@ def ring_messages(operation: str, order: Ints, size_bytes: float) -> Messages:
     workstations", 2009.
     """
     n = len(order)
-    ranks = order.tolist()
-    rows = MessageList(n, [size_bytes / n] * n)
+    place, step = np.arange(n), np.arange(n - 1)[:, None]
+    chunks = []
     if operation in {"all_reduce", "reduce_scatter"}:
-        for step in range(n - 1):
-            rows.step(
-                (ranks[at], ranks[(at + 1) % n], (at - step - 1) % n, True) for at in range(n)
-            )
+        chunks.append((place - step - 1) % n)
+    n_adding = len(chunks) * n * (n - 1)
     if operation in {"all_reduce", "all_gather"}:
-        for step in range(n - 1):
-            rows.step((ranks[at], ranks[(at + 1) % n], (at - step) % n, False) for at in range(n))
-    return rows.messages()
+        chunks.append((place - step) % n)
+    n_steps = len(chunks) * (n - 1)
+    count = n_steps * n
+    # What a rank passes on came with the step before, from the rank before.
+    before = np.arange(max(n_steps - 1, 0))[:, None] * n + (place - 1) % n
+    return Messages(
+        n_ranks=n,
+        n_places=n,
+        n_chunks=n,
+        chunk_bytes=np.full(n, size_bytes / n),
+        source=np.tile(order, n_steps).astype(np.int32),
+        target=np.tile(np.roll(order, -1), n_steps).astype(np.int32),
+        chunk=np.concatenate(chunks).ravel().astype(np.int32),
+        adds=np.arange(count) < n_adding,
+        step=np.repeat(np.arange(n_steps, dtype=np.int32), n),
+        first=np.maximum(np.arange(count + 1, dtype=np.int64) - n, 0),
+        after=before.ravel().astype(np.int32),
+    )
 
 
 def chain_messages(operation: str, order: Ints, size_bytes: float, n_chunks: int = 4) -> Messages:
