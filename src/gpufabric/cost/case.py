@@ -1,0 +1,99 @@
+"""One way to have a network: a candidate, the team that runs it, and who owns it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpufabric.cost.facts import NetworkFacts, Skill
+
+__all__ = ["BUILD", "Case", "Offer"]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A network as a service (NaaS): what a provider asks. One price or the other is given.
+
+    Parameters
+    ----------
+    name
+        Of the offer.
+    usd_per_port_month
+        For each GPU's port [USD/month]; None where the other price is given, or where the price is
+        reckoned from the provider's own cost.
+    usd_per_gbps_month
+        For each Gb/s that the NICs inject [USD/month].
+    setup_usd
+        Once, at the start.
+    term_months
+        For how long one is bound.
+    availability
+        What the provider promises, 0 to 1; None without.
+    credit_share
+        Credit of a month's fee in a month that misses it.
+    exit_months
+        Fees due on leaving before the term ends.
+    includes_operation
+        Whether people, support, spares and repair are in the fee.
+    source, date
+        Of the offer.
+    """
+
+    name: str
+    usd_per_port_month: float | None = None
+    usd_per_gbps_month: float | None = None
+    setup_usd: float | None = None
+    term_months: int = 36
+    availability: float | None = None
+    credit_share: float | None = None
+    exit_months: float | None = None
+    includes_operation: bool = True
+    source: str = ""
+    date: str = ""
+
+    @property
+    def is_reckoned(self) -> bool:
+        """Whether the price is reckoned from the provider's own cost, since no offer names one."""
+        return self.usd_per_port_month is None and self.usd_per_gbps_month is None
+
+
+BUILD: Offer | None = None
+"""No offer: the network is bought."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A candidate, the team, and the offer by which it is had.
+
+    Parameters
+    ----------
+    facts
+        The candidate.
+    skill
+        Of the team, on this fabric.
+    offer
+        The subscription; None where the network is bought.
+    horizon_years
+        For how long costs are counted.
+    injection_gbps
+        What the NICs of all hosts send together [Gb/s], for prices by bandwidth.
+    """
+
+    facts: NetworkFacts
+    skill: Skill
+    offer: Offer | None = None
+    horizon_years: int = 4
+    injection_gbps: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Name of the case: that of the candidate, and of the offer where there is one."""
+        return self.facts.name if self.offer is None else f"{self.facts.name}+{self.offer.name}"
+
+    @property
+    def operator_skill(self) -> Skill:
+        """Skill of those who run the network: the provider's where operation is in the fee."""
+        return "expert" if self.offer is not None and self.offer.includes_operation else self.skill
+
+    def with_skill(self, skill: Skill) -> Case:
+        """Return the case with another team."""
+        return replace(self, skill=skill)

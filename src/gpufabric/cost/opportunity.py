@@ -1,0 +1,217 @@
+"""What a network costs that nobody bills: GPU-hours lost, times what a GPU-hour is worth.
+
+Five causes: the step waits for the network longer than it must (`communication`), it is late at
+random (`jitter`), something fails (`failures`), somebody sets something wrong
+(`misconfiguration`), and the network comes late or is not yet tuned (`deployment`, once).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpufabric.catalog.cost_constants import gpu_hour_key
+from gpufabric.cost.case import Case
+from gpufabric.cost.quantity import Draws
+
+__all__ = [
+    "LOSSES",
+    "Interruptions",
+    "deployment_gpu_hours",
+    "gpu_hour_usd",
+    "interruptions",
+    "lost_shares",
+    "wanted_gpu_hours",
+]
+
+Floats = NDArray[np.float64]
+
+LOSSES = ("communication", "jitter", "failures", "misconfiguration")
+"""Causes by which part of every year's GPU-hours is lost."""
+
+HOURS_A_YEAR = 8760.0
+HOURS_A_WEEK = 168.0
+
+
+def wanted_gpu_hours(case: Case, draws: Draws) -> Floats:
+    """Return the GPU-hours of a year in which there is work [GPU h]."""
+    return case.facts.n_gpus * HOURS_A_YEAR * draws["cluster.utilisation"]
+
+
+def gpu_hour_usd(case: Case, draws: Draws) -> Floats:
+    """Return what a GPU-hour is worth [USD]."""
+    return draws[gpu_hour_key(case.facts.gpu)]
+
+
+def lost_shares(case: Case, draws: Draws) -> dict[str, Floats]:
+    """Return which share of the wanted GPU-hours each cause takes: float64[n_draws], 0 to 1.
+
+    Notes
+    -----
+    Causes meet one after the other: together they take ``1 - prod(1 - share)``, and each takes the
+    part of it that its logarithm has in the sum of all.
+    """
+    alone = {
+        "communication": _communication(case, draws),
+        "jitter": _jitter(case, draws),
+        "failures": _failures(case, draws),
+        "misconfiguration": _misconfiguration(case, draws),
+    }
+    logs = {name: -np.log1p(-np.clip(share, 0.0, 0.999)) for name, share in alone.items()}
+    total = np.sum(list(logs.values()), axis=0)
+    together = -np.expm1(-total)
+    part = np.divide(together, total, out=np.ones_like(total), where=total > 0)
+    return {name: log * part for name, log in logs.items()}
+
+
+def _communication(case: Case, draws: Draws) -> Floats:
+    """Share of a step that the network takes beyond one that never blocks."""
+    performance = case.facts.performance
+    if performance is None:
+        return _zero(draws)
+    tuned = draws[f"performance.tuned_share.{case.facts.fabric}.{case.operator_skill}"]
+    factor = draws["forecast.communication_factor"]
+    spread_s = performance.step_s - performance.ideal_step_s
+    hashed_s = performance.hashed_step_s - performance.ideal_step_s
+    late_s = factor * (tuned * spread_s + (1 - tuned) * hashed_s)
+    return np.maximum(0.0, late_s) / (performance.ideal_step_s + np.maximum(0.0, late_s))
+
+
+def _jitter(case: Case, draws: Draws) -> Floats:
+    performance = case.facts.performance
+    if performance is None:
+        return _zero(draws)
+    late_s = performance.jitter_s * draws["forecast.communication_factor"]
+    return late_s / (performance.step_s + late_s)
+
+
+@dataclass(frozen=True, eq=False)
+class Interruptions:
+    """Events of a year by what fails: float64[n_draws] each [1/year].
+
+    Parameters
+    ----------
+    access
+        Links between NICs and leafs, and the NICs themselves.
+    uplinks
+        Links between switches.
+    leafs, upper_switches
+        Switches with and without hosts.
+    """
+
+    access: Floats
+    uplinks: Floats
+    leafs: Floats
+    upper_switches: Floats
+
+    def stopping(self, planes: int, draws: Draws) -> Floats:
+        """Return how many of them stop a job [1/year].
+
+        With one plane every failure at a host's own link or leaf does; with more, none, since data
+        change to another plane. Of failures between switches a share does.
+        """
+        above = draws["failure.uplink_stops_job"] * (self.uplinks + self.upper_switches)
+        return above + (self.access + self.leafs if planes == 1 else 0.0)
+
+
+def interruptions(case: Case, draws: Draws) -> Interruptions:
+    """Return what fails in a year."""
+    exposure = case.facts.exposure
+    optical, copper = draws["failure.optical_link"], draws["failure.copper_factor"]
+    switch = draws["failure.switch"]
+    access = optical * (exposure.access_optical + exposure.access_copper * copper)
+    uplinks = optical * (exposure.uplink_optical + exposure.uplink_copper * copper)
+    return Interruptions(
+        access=access + exposure.nics * draws["failure.nic"],
+        uplinks=uplinks,
+        leafs=exposure.leafs * switch,
+        upper_switches=exposure.upper_switches * switch,
+    )
+
+
+def _failures(case: Case, draws: Draws) -> Floats:
+    """Share of GPU-hours that failures take.
+
+    A job that stops loses half the time between checkpoints, the restart, and, where no
+    automatism works around the fault, the time until it is located. Then hosts behind the fault are
+    out until it is repaired, unless a spare host stands in; with several planes they run on at
+    less bandwidth instead, and the whole job with them.
+    """
+    facts, exposure = case.facts, case.facts.exposure
+    events = interruptions(case, draws)
+    stopping = events.stopping(exposure.planes, draws)
+    job_hours = facts.job_gpus * stopping * _stop_hours(case, draws)
+    hours, switch_hours = draws["repair.hours"], draws["repair.switch_hours"]
+    repair = events.access * hours * facts.host_gpus
+    repair = repair + events.leafs * switch_hours * exposure.hosts_per_leaf * facts.host_gpus
+    if exposure.planes == 1:
+        out_hours = repair * (1 - draws["repair.spare_host_cover"])
+    else:
+        slower = _slower(case, 1 / (exposure.planes - 1))
+        out_hours = (events.access * hours + events.leafs * switch_hours) * facts.job_gpus * slower
+    thinner = _slower(case, 1 / max(1.0, exposure.uplinks_per_leaf - 1))
+    thin_hours = (
+        facts.job_gpus * thinner * (events.uplinks * hours + events.upper_switches * switch_hours)
+    )
+    share: Floats = (job_hours + out_hours + thin_hours) / (facts.n_gpus * HOURS_A_YEAR)
+    return share
+
+
+def _stop_hours(case: Case, draws: Draws) -> Floats:
+    """Hours that a job loses when it stops."""
+    skill = case.operator_skill
+    located = draws[f"skill.unattended_share.{skill}"] * draws[f"skill.locate_hours.{skill}"]
+    return draws["job.checkpoint_hours"] / 2 + draws["job.restart_hours"] + located
+
+
+def _slower(case: Case, more: float) -> float:
+    """Share of time that a job loses when its network time grows by the factor ``1 + more``."""
+    performance = case.facts.performance
+    if performance is None:
+        return 0.0
+    wait = performance.communication_share * more
+    return wait / (1 + wait)
+
+
+def _misconfiguration(case: Case, draws: Draws) -> Floats:
+    """Share of GPU-hours that wrong settings take.
+
+    Incidents grow with the GPUs; each stops a share of a job until the cause is located, and costs
+    what a stopped job costs.
+    """
+    skill = case.operator_skill
+    rate = case.facts.n_gpus * draws["misconfiguration.per_gpu_year"]
+    if case.facts.fabric == "infiniband":
+        rate = rate * draws["misconfiguration.fabric_factor.infiniband"]
+    if skill != "expert":
+        rate = rate * draws[f"misconfiguration.skill_factor.{skill}"]
+    hours = draws[f"skill.locate_hours.{skill}"] + draws["job.restart_hours"]
+    hours = hours + draws["job.checkpoint_hours"] / 2
+    affected = case.facts.job_gpus * draws["misconfiguration.affected_share"]
+    share: Floats = rate * hours * affected / (case.facts.n_gpus * HOURS_A_YEAR)
+    return share
+
+
+def deployment_gpu_hours(case: Case, draws: Draws) -> Floats:
+    """Return the GPU-hours that are lost once, before the network does what was planned [GPU h].
+
+    All GPUs wait for the weeks by which the network comes after the hosts; a share of them waits
+    while it is tuned.
+    """
+    fabric = case.facts.fabric
+    weeks = (
+        draws["subscription.weeks"]
+        if case.offer is not None
+        else draws["deployment.network_weeks"] + draws[f"deployment.extra_weeks.{fabric}"]
+    )
+    late = np.maximum(0.0, weeks - draws["deployment.host_weeks"])
+    tune = draws[f"deployment.tune_weeks.{fabric}.{case.operator_skill}"]
+    idle_weeks = late + tune * draws["deployment.idle_share"]
+    hours = case.facts.n_gpus * HOURS_A_WEEK * draws["cluster.utilisation"]
+    return idle_weeks * hours
+
+
+def _zero(draws: Draws) -> Floats:
+    return np.zeros(len(next(iter(draws.values()))))
