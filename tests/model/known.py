@@ -11,4 +11,5 @@ KNOWN = KnownNames(
         "sn5610": ("roce", "ethernet"),
     },
     hosts={"dgx-h100": 8, "dgx-b300": 8, "gb300-nvl72": 72, "gb300 nvl72": 72},
+    models=frozenset({"llama3-8b", "llama3-70b"}),
 )

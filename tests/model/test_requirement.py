@@ -68,7 +68,10 @@ host: {gpus: 8, nics: 16, nic_gbps: 400, rails: 8, nics_per_rail: 2, ports_per_n
        power_kw: 10.2, ru: 8, price_usd: 300000}
 workload:
   kind: inference
-  model: some model
+  model: Llama3 70B
+  sequences: 64
+  prompt_tokens: 4096
+  output_tokens: 512
   parallelism: {tp: 8, pp: 4, dp: 16, ep: 8, cp: 2}
   precision: fp8
   latency_sensitive: false
@@ -118,7 +121,7 @@ seed: 7
         for name in type(part).model_fields
         if name not in part.model_fields_set
     }
-    assert unset == set()
+    assert unset == {"global_batch", "sequence_tokens"}, "these go with training"
     assert isinstance(spec.host, GenericHost)
     assert spec.host.n_rails == 8
     assert spec.candidates[0].oversubscription.total == 2.0

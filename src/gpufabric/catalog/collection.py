@@ -14,6 +14,7 @@ from gpufabric.catalog.nic import Nic
 from gpufabric.catalog.part import Part
 from gpufabric.catalog.rule import Equipment, FailureRates, MediaRule
 from gpufabric.catalog.switch import Switch
+from gpufabric.catalog.workload_constants import model_names
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
 from gpufabric.model.known_names import KnownNames
@@ -85,7 +86,7 @@ class Catalog:
         return self._found(_("device"), self._all_keys, name)
 
     def known_names(self) -> KnownNames:
-        """Return what a spec is held against: switches with fabric, hosts with GPUs."""
+        """Return what a spec is held against: switches with fabric, hosts with GPUs, models."""
         return KnownNames(
             switches={
                 name: (switch.fabric, switch.generation)
@@ -93,6 +94,7 @@ class Catalog:
                 for name in _names_of(switch)
             },
             hosts={name: host.gpus for host in self.hosts.values() for name in _names_of(host)},
+            models=model_names(),
         )
 
     @property

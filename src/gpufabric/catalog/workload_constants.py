@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -25,6 +26,7 @@ __all__ = [
     "gpu_compute",
     "gpu_computes",
     "gpu_key",
+    "model_names",
     "softwares",
     "training_fit",
     "training_software",
@@ -216,12 +218,30 @@ def transformer_dimensions(name: str, where: str = "--model") -> TransformerDime
     InputError
         If there is none of that name.
     """
-    key = name.strip().lower().replace("_", "-").replace("llama3.1", "llama3")
     models = transformers().models
-    if key in models:
+    key = _model_keys().get(_model_key(name))
+    if key is not None:
         return models[key]
     what = _('the model "{name}" is unknown.').format(name=name[:64])
-    raise InputError(Fault(where, what, ", ".join(models), nearest(key, list(models))))
+    remedy = nearest(name[:64].strip().lower(), list(models))
+    raise InputError(Fault(where, what, ", ".join(models), remedy))
+
+
+def model_names() -> frozenset[str]:
+    """Return the names of models with their aliases: Llama 3.1 has the dimensions of Llama 3."""
+    names = list(transformers().models)
+    older = [name.replace("llama3-", "llama3.1-") for name in names]
+    return frozenset({*names, *older})
+
+
+def _model_key(name: str) -> str:
+    """Return the form in which names are compared: case and separators do not count."""
+    return re.sub(r"[\s_-]+", "", name).lower().replace("llama3.1", "llama3")
+
+
+@functools.cache
+def _model_keys() -> dict[str, str]:
+    return {_model_key(name): name for name in transformers().models}
 
 
 def gpu_key(gpu: str, where: str = "gpu") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _SEPARATORS = re.compile(r"[\s_-]+")
 
 @dataclass(frozen=True)
 class KnownNames:
-    """Switches and hosts by name, passed in so that the spec needs no catalogue.
+    """Switches, hosts and models by name, passed in so that the spec needs no catalogue.
 
     Parameters
     ----------
@@ -24,10 +24,13 @@ class KnownNames:
         generation (``hdr``, ``ndr``, ``xdr``; anything else for Ethernet, or None).
     hosts
         Lower-case name or alias of each host: its GPUs.
+    models
+        Lower-case name or alias of each language model; none is checked where it is empty.
     """
 
     switches: Mapping[str, tuple[str, str | None]]
     hosts: Mapping[str, int]
+    models: frozenset[str] = field(default=frozenset())
 
     def switch(self, name: str) -> tuple[str, str | None] | None:
         """Return fabric and generation of the switch `name`, or None where it is unknown."""
@@ -42,6 +45,17 @@ class KnownNames:
         8
         """
         return self._hosts.get(_key(name))
+
+    def has_model(self, name: str) -> bool:
+        """Whether the language model `name` is known.
+
+        Examples
+        --------
+        >>> known = KnownNames(switches={}, hosts={}, models=frozenset({"llama3-70b"}))
+        >>> known.has_model("Llama3 70B"), known.has_model("llama3-71b")
+        (True, False)
+        """
+        return not self.models or _key(name) in {_key(each) for each in self.models}
 
     @cached_property
     def _switches(self) -> dict[str, tuple[str, str | None]]:

@@ -38,6 +38,13 @@ _OWN_TIERS: Mapping[object, int] = {"dragonfly": 1, "dragonfly+": 2}
 """Topologies whose number of tiers is fixed."""
 
 
+_KEYS_OF_KIND: Mapping[object, tuple[str, ...]] = {
+    "training": ("global_batch", "sequence_tokens"),
+    "inference": ("sequences", "prompt_tokens", "output_tokens"),
+}
+"""Keys of `workload` that mean nothing to the other kind."""
+
+
 def coherence_faults(spec: Spec, known: KnownNames | None = None) -> Iterator[FieldFault]:
     """Return what does not agree between the fields of `spec`, given in its long form.
 
@@ -53,6 +60,7 @@ def coherence_faults(spec: Spec, known: KnownNames | None = None) -> Iterator[Fi
     yield from _growth_faults(spec, host_gpus)
     yield from _host_faults(_mapping(spec, "host"), _mapping(spec, "site"))
     yield from _parallelism_faults(spec, host_gpus)
+    yield from _kind_faults(_mapping(spec, "workload"))
     yield from _name_faults(spec)
     for index, candidate in enumerate(_candidates(spec)):
         yield from _candidate_faults(candidate, ("candidates", index))
@@ -72,6 +80,7 @@ def catalogue_faults(spec: Spec, known: KnownNames) -> Iterator[FieldFault]:
             ),
             remedy=nearest(host[:64], sorted(known.hosts)),
         )
+    yield from _model_faults(_mapping(spec, "workload").get("model"), known)
     for index, candidate in enumerate(_candidates(spec)):
         switches = _mapping(candidate, "switch")
         told: set[str] = set()
@@ -82,6 +91,16 @@ def catalogue_faults(spec: Spec, known: KnownNames) -> Iterator[FieldFault]:
                 path = ("candidates", index, "switch", tier)
                 yield from _switch_faults(name, candidate, path, known)
     yield from _switches_as_candidates(spec, known)
+
+
+def _model_faults(name: object, known: KnownNames) -> Iterator[FieldFault]:
+    if isinstance(name, str) and not known.has_model(name):
+        yield FieldFault(
+            ("workload", "model"),
+            _('the model "{name}" is unknown.').format(name=printable(name)),
+            expected=_("one of {names}").format(names=", ".join(sorted(known.models))),
+            remedy=nearest(name[:64].lower(), sorted(known.models)),
+        )
 
 
 def _switch_faults(
@@ -285,6 +304,24 @@ def _parallelism_faults(spec: Spec, host_gpus: int | None) -> Iterator[FieldFaul
             ),
             expected=_("at most the number of GPUs"),
         )
+
+
+def _kind_faults(workload: Spec) -> Iterator[FieldFault]:
+    """Tell of keys that mean nothing to the kind of workload."""
+    kind = workload.get("kind", "training")
+    if not isinstance(kind, str) or kind not in _KEYS_OF_KIND:
+        return
+    for name, keys in _KEYS_OF_KIND.items():
+        for key in keys:
+            if kind != name and workload.get(key) is not None:
+                yield FieldFault(
+                    ("workload", key),
+                    _("{key} goes with {name}, and this workload is {kind}.").format(
+                        key=key, name=name, kind=kind
+                    ),
+                    remedy=_("Remove it."),
+                    is_about_key=True,
+                )
 
 
 def _name_faults(spec: Spec) -> Iterator[FieldFault]:

@@ -158,7 +158,40 @@ class Workload(SpecPart):
         default="training", description="Training or inference."
     )
     model: Text | None = Field(
-        default=None, description="Name of the model. Left out: no model is assumed."
+        default=None,
+        description="Name of the model, such as llama3-70b. Left out: a reference model by kind, "
+        "marked as assumed.",
+    )
+    global_batch: int | None = Field(
+        default=None,
+        ge=1,
+        le=16_777_216,
+        description="Training: sequences of a step on all GPUs. Left out: about 2,048.",
+    )
+    sequence_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        le=16_777_216,
+        description="Training: tokens of a sequence. Left out: 8,192.",
+    )
+    sequences: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_048_576,
+        description="Inference: sequences that an instance decodes at once. "
+        "Left out: as many as fit, at most 32 a GPU.",
+    )
+    prompt_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        le=16_777_216,
+        description="Inference: tokens of a prompt. Left out: 2,048.",
+    )
+    output_tokens: int | None = Field(
+        default=None,
+        ge=1,
+        le=16_777_216,
+        description="Inference: tokens of an answer. Left out: 256.",
     )
     parallelism: Parallelism = Field(
         default=Parallelism(),

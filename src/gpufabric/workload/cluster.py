@@ -39,6 +39,9 @@ class Cluster:
         Whether the network's switches reduce (CollNet).
     has_amd_cpu
         Whether the hosts have AMD processors: NCCL counts 2 us a step for them, 1 us for Intel.
+    slowed
+        Names of groups of ranks with how many times slower than at full NIC rate the network is
+        for them; see `crossing`. Groups that are not named have the full rate.
     """
 
     gpu: str
@@ -50,6 +53,7 @@ class Cluster:
     has_nvls: bool | None = None
     has_sharp: bool = False
     has_amd_cpu: bool = False
+    slowed: tuple[tuple[str, float], ...] = ()
     generation: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +76,10 @@ class Cluster:
     def n_ranks(self) -> int:
         """GPUs of all domains."""
         return self.gpus_per_domain * self.n_domains
+
+    def slowdown(self, name: str) -> float:
+        """How many times slower than at full NIC rate the network is for groups of this name."""
+        return dict(self.slowed).get(name, 1.0)
 
     @property
     def facts(self) -> Generation:

@@ -317,7 +317,8 @@ def _prefill(model: Transformer, cluster: Cluster, plan: ServingPlan, software: 
     if plan.is_disaggregated and cluster.wire_gbytes_per_s is not None:
         share = min(1.0, plan.tensor / cluster.gpus_per_domain)
         efficiency = collective_fit().wire_efficiency[cluster.transport]
-        whole_s = cache / (cluster.wire_gbytes_per_s * share * efficiency) / 1e9
+        wire = cluster.wire_gbytes_per_s / cluster.slowdown("transfer")
+        whole_s = cache / (wire * share * efficiency) / 1e9
         layers = model.n_layers
         transfer_s = max(whole_s - busy_s * (layers - 1) / layers, whole_s / layers)
     return Prefill(compute_s, network_s, wait_s, transfer_s, cache)

@@ -144,6 +144,7 @@ def distribution(
     n_steps: int = 1000,
     n_jobs: int = 20,
     seed: int = 1,
+    collided_s: Floats | None = None,
 ) -> StepDistribution:
     """Return times of steps of a training job with jitter.
 
@@ -157,6 +158,9 @@ def distribution(
         Steps of a job, and jobs, each with its own hash.
     seed
         Of the random numbers; the same gives the same.
+    collided_s
+        float64[n_jobs]: seconds that collisions add to each step of a job, where they are known
+        better than from `jitter.hashing` [s].
     """
     random = np.random.default_rng(seed)
     gpus = estimate.job.cluster.n_ranks
@@ -166,7 +170,8 @@ def distribution(
     factor = np.ones(n_jobs)
     if jitter.hashing is not None and estimate.job.cluster.n_domains > 1:
         factor = collision_factors(jitter.hashing, n_jobs, random)
-    collided_s = np.interp(factor, SLOWDOWNS, _slowed(estimate)) - estimate.step_s
+    if collided_s is None:
+        collided_s = np.interp(factor, SLOWDOWNS, _slowed(estimate)) - estimate.step_s
     month_s = HOURS_A_MONTH * 3600
     rate = jitter.links * jitter.flaps_per_link_month / month_s * estimate.step_s
     flaps_s = random.poisson(rate, size) * jitter.flap_stall_s

@@ -15,7 +15,15 @@ from gpufabric.core.text import _
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.transformer import Transformer
 
-__all__ = ["RECOMPUTE", "SCHEDULES", "Group", "TrainingJob", "TrainingPlan", "placed"]
+__all__ = [
+    "GROUP_NAMES",
+    "RECOMPUTE",
+    "SCHEDULES",
+    "Group",
+    "TrainingJob",
+    "TrainingPlan",
+    "placed",
+]
 
 RECOMPUTE = ("none", "selective", "full")
 """What is computed again in the backward pass: nothing, attention's core, or all blocks."""
@@ -23,6 +31,17 @@ RECOMPUTE = ("none", "selective", "full")
 SCHEDULES = ("1f1b", "interleaved", "zero-bubble")
 """Of a pipeline: one forward one backward, the same with several chunks a stage (Narayanan et
 al., arXiv:2104.04473), and with the backward pass split in two (Qi et al., arXiv:2401.10241)."""
+
+GROUP_NAMES = (
+    "tensor",
+    "context",
+    "data",
+    "expert_tensor",
+    "expert",
+    "expert_data",
+    "pipeline",
+)
+"""Kinds of groups of ranks."""
 
 PRECISIONS = ("fp16", "bf16", "fp8", "mxfp8", "nvfp4")
 
@@ -224,8 +243,13 @@ class TrainingJob:
 
     def group(self, name: str) -> Group:
         """Return the ranks that run the collectives of one kind of parallelism."""
+        size, stride = self.size_and_stride(name)
+        return placed(self.cluster, name, size, stride)
+
+    def size_and_stride(self, name: str) -> tuple[int, int]:
+        """Return the ranks of a group of one kind, and the distance from one to the next."""
         plan = self.plan
-        size, stride = {
+        return {
             "tensor": (plan.tensor, 1),
             "context": (plan.context, plan.tensor),
             # Gradients are shared by ranks with other tokens: other sequences or parts of one.
@@ -235,7 +259,6 @@ class TrainingJob:
             "expert_data": (self.expert_data_ways, plan.expert * self.expert_tensor_ways),
             "pipeline": (plan.pipeline, self.cluster.n_ranks // plan.pipeline),
         }[name]
-        return placed(self.cluster, name, size, stride)
 
 
 def placed(cluster: Cluster, name: str, size: int, stride: int) -> Group:
@@ -254,7 +277,7 @@ def placed(cluster: Cluster, name: str, size: int, stride: int) -> Group:
         cluster.gpu,
         inside,
         domains,
-        wire * inside / each if wire is not None and domains > 1 else None,
+        wire * inside / each / cluster.slowdown(name) if wire is not None and domains > 1 else None,
         cluster.transport if domains > 1 else "none",
         n_nics=max(1, cluster.n_nics * inside // each),
         has_nvls=cluster.has_nvls,

@@ -8,7 +8,7 @@ recomputation that fits into memory.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpufabric.catalog.workload_constants import training_fit
@@ -52,6 +52,7 @@ def search(
     plan: TrainingPlan,
     software: str = SOFTWARE,
     n_best: int = 5,
+    kept: Mapping[str, int] | None = None,
 ) -> SearchResult:
     """Return the fastest plans for a model on a cluster.
 
@@ -65,6 +66,9 @@ def search(
         Program, as the catalogue names it.
     n_best
         How many plans to return, at least 1.
+    kept
+        Ways that are not searched but stay as given: any of ``tensor``, ``pipeline``,
+        ``context``, ``expert``, ``data``, ``zero``, ``micro_batch``.
 
     Raises
     ------
@@ -74,7 +78,7 @@ def search(
     fit = training_fit()
     found: list[TrainingEstimate] = []
     n_too_large = n_tried = 0
-    for candidate in _candidates(model, cluster, plan):
+    for candidate in _candidates(model, cluster, plan, kept or {}):
         job = _with_least_recomputation(model, cluster, candidate)
         if job is None:
             n_too_large += 1
@@ -97,26 +101,47 @@ def _divisors(number: int, most: int) -> list[int]:
     return [each for each in range(1, min(number, most) + 1) if number % each == 0]
 
 
-def _candidates(model: Transformer, cluster: Cluster, plan: TrainingPlan) -> Iterator[TrainingPlan]:
-    """Plans that divide the GPUs, layers, experts and batch; memory not looked at."""
-    d = model.dimensions
+def _ways(
+    model: Transformer, cluster: Cluster, plan: TrainingPlan, kept: Mapping[str, int]
+) -> Iterator[tuple[int, int, int]]:
+    """Tensor, context and pipeline ways that divide the GPUs, heads, layers and batch."""
     n = cluster.n_ranks
-    tensors = [each for each in _divisors(d.heads, cluster.gpus_per_domain) if n % each == 0]
-    contexts = (1, 2, 4, 8) if plan.sequence_tokens >= LONG_SEQUENCE_TOKENS else (1,)
-    for tensor, context, pipeline in itertools.product(
-        tensors, contexts, _divisors(n, model.n_layers)
-    ):
+    heads = _divisors(model.dimensions.heads, cluster.gpus_per_domain)
+    tensors = [each for each in heads if n % each == 0]
+    contexts = [1, 2, 4, 8] if plan.sequence_tokens >= LONG_SEQUENCE_TOKENS else [1]
+    stages = [each for each in _divisors(n, model.n_layers) if _is_even(model, each, 1)]
+    choices = {"tensor": tensors, "context": contexts, "pipeline": stages}
+    lists = [[kept[name]] if name in kept else found for name, found in choices.items()]
+    for tensor, context, pipeline in itertools.product(*lists):
         ways = tensor * context * pipeline
-        if n % ways or plan.global_batch % (n // ways) or not _is_even(model, pipeline, 1):
+        data = n // ways
+        if n % ways or plan.global_batch % data or kept.get("data", data) != data:
             continue
-        each = plan.global_batch // (n // ways)
+        yield tensor, context, pipeline
+
+
+def _candidates(
+    model: Transformer, cluster: Cluster, plan: TrainingPlan, kept: Mapping[str, int]
+) -> Iterator[TrainingPlan]:
+    """Plans that divide the GPUs, layers, experts and batch; memory not looked at."""
+    n = cluster.n_ranks
+    micros = [kept["micro_batch"]] if "micro_batch" in kept else MICRO_BATCHES
+    for tensor, context, pipeline in _ways(model, cluster, plan, kept):
+        each = plan.global_batch * tensor * context * pipeline // n
         chunked = _chunks(model, pipeline)
-        experts = [way for way in _divisors(d.experts, n // pipeline) if not (n // pipeline) % way]
-        for expert, micro in itertools.product(experts or [1], MICRO_BATCHES):
+        experts = [
+            way
+            for way in _divisors(model.dimensions.experts, n // pipeline)
+            if not (n // pipeline) % way and kept.get("expert", way) == way
+        ]
+        if not experts and kept.get("expert", 1) != 1:
+            continue
+        for expert, micro in itertools.product(experts or [1], micros):
             if each % micro:
                 continue
-            for zero, chunks in [(1, chunk) for chunk in chunked] + [(3, 1)]:
-                if zero == 3 and pipeline > 1:
+            sharding = [(kept.get("zero", 1), chunk) for chunk in chunked]
+            for zero, chunks in sharding if "zero" in kept else [*sharding, (3, 1)]:
+                if zero == 3 and pipeline > 1 and "zero" not in kept:
                     continue
                 yield replace(
                     plan,
