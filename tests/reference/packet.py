@@ -21,6 +21,7 @@ from tests.reference.packet_cct import Fecn
 from tests.reference.packet_control import set_control, waiting
 from tests.reference.packet_credit import Credits
 from tests.reference.packet_faults import Faults
+from tests.reference.packet_grant import GRANT, Granters
 from tests.reference.packet_hpcc import Stamp, extra
 from tests.reference.packet_pause import EXPIRE, PURGE, REFRESH, WATCH, Pauses
 from tests.reference.packet_random import mix, random_from
@@ -65,6 +66,7 @@ class Engine:
             for _ in self.gbps
         ]
         self.pauses = Pauses(self)
+        self.granters = Granters(self)
         self.settings = Settings(wires, config, self.headroom)
         self.flows = [self.flow(problem, at) for at in range(problem.n_flows)]
         self.buffers = {
@@ -206,6 +208,7 @@ class Engine:
             REFRESH: self.pauses.refresh,
             WATCH: self.pauses.watch,
             PURGE: self.pauses.purge,
+            GRANT: self.granters.grant,
         }
         acts[kind](what)
 

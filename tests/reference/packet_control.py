@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gpufabric.sim.packet_control import ControlKind
 from gpufabric.sim.packet_messages import Operation
 from tests.reference.packet_cct import first_index
+from tests.reference.packet_grant import first_credit
 from tests.reference.packet_hpcc import Hpcc, trip_ps
 from tests.reference.packet_selective import Selective
 from tests.reference.packet_swift import SwiftSender
@@ -27,6 +28,8 @@ def set_control(engine: Engine, flow: Flow) -> None:
         flow.selective = Selective(transport.reorder_packets)
     if control.kind is ControlKind.CCT:
         first_index(flow)
+    elif control.kind is ControlKind.RCCC:
+        flow.credit = first_credit(engine, flow)
     elif control.kind is ControlKind.SWIFT:
         base, mtu = trip_ps(engine, control, flow.route, flow.back), transport.mtu_bytes
         packets = base * flow.line / 8000 / mtu

@@ -23,7 +23,7 @@ class Engine(one.Engine):
                 return True
             if flow.next - flow.acked >= transport.most_apart_packets:
                 return False
-        if flow.next >= flow.n:
+        if flow.next >= (flow.n if flow.credit is None else flow.credit.limit):
             return False
         limit = flow.window
         if limit == 0:
@@ -78,6 +78,7 @@ class Engine(one.Engine):
         flow.top = max(flow.top, flow.next)
         flow.last_wire = wire
         packet.sent_ps = self.now
+        packet.credit = flow.n
         if flow.swift is not None:
             flow.next_ps = self.now + flow.swift.wait_ps
         elif flow.hpcc is not None:
@@ -124,7 +125,9 @@ class Engine(one.Engine):
             self.time_out_read(number, period)
             return
         flow.timer = False
-        if flow.acked == flow.top or flow.place == "failed":
+        starves = flow.credit is not None and flow.credit.limit < flow.n
+        begs = flow.acked == flow.top and starves
+        if flow.place == "failed" or (flow.acked == flow.top and not begs):
             return
         if flow.progress_ps + period <= self.now:
             flow.timeouts += 1
@@ -137,6 +140,8 @@ class Engine(one.Engine):
             else:
                 flow.selective.repeat = flow.acked
                 flow.selective.highest = flow.top + transport.reorder_packets
+            if begs and flow.credit is not None:
+                flow.credit.limit += 1
             flow.progress_ps = self.now
         flow.timer = True
         self.at(self.now + period, one.TIMEOUT, number)
@@ -207,6 +212,8 @@ class Engine(one.Engine):
             self.take_cnp(packet.flow)
         take(self, packet)
         self.take_delay(packet)
+        if packet.kind != one.CNP:
+            self.granters.take(packet)
         selective = self.flows[packet.flow].selective
         if packet.kind == one.NAK and selective is not None:
             if packet.sacked >= self.flows[packet.flow].acked:
@@ -234,10 +241,12 @@ class Engine(one.Engine):
             gap = 0
             if flow.control.kind is ControlKind.DCQCN:
                 gap = round(flow.control.dcqcn.min_time_between_cnps_us * US)
-            answers = flow.control.kind is not ControlKind.HPCC
+            kinds = {ControlKind.NONE, ControlKind.DCQCN, ControlKind.CCT}
+            answers = flow.control.kind in kinds
             if answers and self.now - flow.last_cnp_ps >= gap:
                 flow.last_cnp_ps = self.now
                 self.answer(packet, one.CNP, marked=False)
+        self.granters.learn(packet)
         if packet.number == flow.expected:
             flow.expected += 1
             flow.nak_sent = False
@@ -277,6 +286,10 @@ class Engine(one.Engine):
         if is_last and self.after is not None and (is_read or not self.after.until_acked):
             self.release(number)
 
+    def send_credit(self, number: int) -> None:
+        """Tell a sender, in an ACK that acknowledges nothing new, what is granted."""
+        self.answer(Packet(one.DATA, number, 0, 0, 0, 0, []), one.ACK, marked=False)
+
     def answer(self, data: Packet, kind: int, *, marked: bool) -> None:
         flow, headers, number = self.flows[data.flow], self.config.headers, data.flow
         size = headers.cnp_bytes
@@ -290,6 +303,7 @@ class Engine(one.Engine):
         packet = Packet(kind, number, flow.expected, size, wire, traffic, flow.back)
         packet.marked = marked
         packet.sacked, packet.sent_ps = data.sacked, data.sent_ps
+        packet.credit = 0 if flow.credit is None else flow.credit.granted
         packet.stamps = None if kind == one.CNP else data.stamps
         self.sent[kind] += 1
         self.enqueue(flow.back[0], traffic, packet)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from gpufabric.sim.packet_config import Control
 from gpufabric.sim.packet_messages import Operation
+from tests.reference.packet_grant import Credit
 from tests.reference.packet_hpcc import Hpcc, Stamp
 from tests.reference.packet_selective import Selective
 from tests.reference.packet_swift import SwiftSender
@@ -30,6 +31,7 @@ class Packet:
     sacked: int = -1
     sent_ps: int = -1
     came_lane: int = -1
+    credit: int = 0
 
     def __post_init__(self) -> None:
         self.lane = self.traffic
@@ -75,6 +77,7 @@ class Flow:
     started_ps: int = -1
     hpcc: Hpcc | None = None
     swift: SwiftSender | None = None
+    credit: Credit | None = None
     last_wire: int = 0
     wake_ps: int = 0
     acked: int = 0

@@ -22,7 +22,7 @@ from gpufabric.sim.packet_config import (
     Transport,
     Watchdog,
 )
-from gpufabric.sim.packet_control import Hpcc, Swift
+from gpufabric.sim.packet_control import Hpcc, Rccc, Swift
 from gpufabric.sim.packet_messages import After
 from tests.reference.packet_ends import Engine
 from tests.sim.packet_cases import Link, problem_of
@@ -150,11 +150,18 @@ def swifts(draw: Any) -> Swift:
 
 
 @st.composite
+def rcccs(draw: Any) -> Rccc:
+    return Rccc(
+        initial_credit_bytes=draw(st.sampled_from([0, 1, 5_000])),
+        credit_bytes=draw(st.sampled_from([1, 4096])),
+        credit_rate=draw(st.sampled_from([0.99, 1.0, 0.5])),
+    )
+
+
+@st.composite
 def controls(draw: Any, dcqcn: Dcqcn) -> tuple[Control, ...]:
     """Two of each kind at most, so that timers without lanes of their own come up too."""
-    kinds = st.sampled_from(
-        [ControlKind.NONE, ControlKind.DCQCN, ControlKind.HPCC, ControlKind.SWIFT]
-    )
+    kinds = st.sampled_from([one for one in ControlKind if one is not ControlKind.CCT])
     return tuple(
         Control(
             draw(kinds),
@@ -163,6 +170,7 @@ def controls(draw: Any, dcqcn: Dcqcn) -> tuple[Control, ...]:
             dcqcn=dcqcn,
             hpcc=draw(hpccs()),
             swift=draw(swifts()),
+            rccc=draw(rcccs()),
         )
         for _ in range(3)
     )
@@ -324,7 +332,8 @@ def test_kernel_equals_reference_with_a_control_for_each_flow_class(
     classes = [more.draw(st.integers(0, 2)) for _ in range(problem.n_flows)]
     problem = replace(problem, control=np.array(classes), after=more.draw(graphs(problem.n_flows)))
     needs_acks = [
-        one.kind in {ControlKind.HPCC, ControlKind.SWIFT} or one.window_bytes > 0 for one in given
+        one.kind not in {ControlKind.NONE, ControlKind.DCQCN} or one.window_bytes > 0
+        for one in given
     ]
     operation = [
         more.draw(st.integers(0, 1 if needs_acks[of_class] else 2)) for of_class in classes

@@ -17,6 +17,7 @@ from gpufabric.kernels.packet_events import (
     FAULT,
     FREE_BY,
     FULL,
+    GRANT,
     INCREASE,
     KICKS,
     KIND_BITS,
@@ -44,6 +45,7 @@ from gpufabric.kernels.packet_events import (
     take_event,
 )
 from gpufabric.kernels.packet_faults import change, drained, is_lost, waits_in_host
+from gpufabric.kernels.packet_grant import grant
 from gpufabric.kernels.packet_pause import expire, hold, purge, refresh, watch
 from gpufabric.kernels.packet_port import (
     NONE,
@@ -146,6 +148,8 @@ def happen_seldom(run: PacketRun, kind: int, number: int) -> None:
         watch(run, number)
     elif kind == PURGE:
         purge(run, number)
+    elif kind == GRANT:
+        grant(run, number)
 
 
 @kernel_part

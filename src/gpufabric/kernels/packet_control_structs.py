@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["CCT", "CONTROL", "DCQCN", "HPCC", "NOTE", "PACING", "STAMP", "SWIFT", "WINDOW"]
+__all__ = [
+    "CCT",
+    "CONTROL",
+    "DCQCN",
+    "GRANTER",
+    "HPCC",
+    "NOTE",
+    "PACING",
+    "RCCC",
+    "STAMP",
+    "SWIFT",
+    "WINDOW",
+]
 
-WINDOW, DCQCN, HPCC, SWIFT = range(4)  # kinds of control
+WINDOW, DCQCN, HPCC, SWIFT, RCCC = range(5)  # kinds of control
 CCT = -1  # InfiniBand's, which needs none of the records below
 
 CONTROL = np.dtype(
     [
-        ("kind", np.int64),  # WINDOW, DCQCN, HPCC, SWIFT, CCT
+        ("kind", np.int64),  # WINDOW, DCQCN, HPCC, SWIFT, RCCC, CCT
         ("window_follows_rate", np.int64),  # 1
         ("sends_cnps", np.int64),  # 1: the receiver answers marks
         ("cnp_gap_ps", np.int64),  # between two CNPs of one flow [ps]
@@ -48,20 +60,23 @@ CONTROL = np.dtype(
         ("beta", np.float64),  # SWIFT: weight of the excess in a cut
         ("most_cut", np.float64),  # SWIFT: largest part that one cut takes
         ("least_window", np.float64),  # SWIFT: smallest window [packet]
+        ("credit_packets", np.int64),  # RCCC: granted at once [packet]
     ],
     align=True,
 )
 
 PACING = np.dtype(
     [
-        ("base_rtt_ps", np.int64),  # round trip without queues [ps]
+        ("base_rtt_ps", np.int64),  # round trip without queues; RCCC: grants are so early [ps]
         ("wire_bytes", np.int64),  # of the last packet sent [byte]
         ("renewal", np.int32),  # HPCC: the ACK of this packet ends the round trip; 0: none came
         ("stage", np.int32),  # HPCC: additive steps since the last jump
         ("n_stamps", np.int32),  # HPCC, SWIFT: switches on the path
-        ("spare", np.int32),
+        ("granted", np.int32),  # RCCC: receiver: packets that may be sent
+        ("demand", np.int32),  # RCCC: receiver: packets that there are to send, as far as known
+        ("following", np.int32),  # RCCC: next flow that waits for credit, -1 for the last
         ("cut_ps", np.int64),  # SWIFT: last cut [ps]
-        ("wait_ps", np.int64),  # SWIFT: from one packet to the next, 0: none [ps]
+        ("wait_ps", np.int64),  # SWIFT: from one packet to the next, 0: none; RCCC: a credit's [ps]
         ("base_gbps", np.float64),  # HPCC: rate at the last full renewal; SWIFT: most [packet]
         ("load", np.float64),  # HPCC: average use of the busiest link [1]; SWIFT: window [packet]
     ],
@@ -73,6 +88,7 @@ NOTE = np.dtype(
         ("n_stamps", np.int32),  # HPCC: switches that have written; -1: none is to write
         ("sent_ps", np.int64),  # SWIFT: the data packet was made [ps]
         ("sacked", np.int32),  # NAK with selective repeat: the packet that has come
+        ("credit", np.int32),  # RCCC: data: packets there are to send; ACK, NAK: granted
     ],
     align=True,
 )
@@ -83,6 +99,18 @@ STAMP = np.dtype(
         ("n_bytes", np.int64),  # that the port had sent before [byte]
         ("queued", np.int64),  # behind it in the queue [byte]
         ("gbps", np.float64),  # speed of the port [Gb/s]
+    ],
+    align=True,
+)
+
+# Who hands out the credits of one receiving NIC port.
+GRANTER = np.dtype(
+    [
+        ("booked_ps", np.int64),  # its link is taken until then by what was granted [ps]
+        ("next_ps", np.int64),  # earliest next grant: they come no faster than the link takes [ps]
+        ("first", np.int32),  # flow that is granted next, -1 without
+        ("last", np.int32),
+        ("is_planned", np.int64),  # 1: a GRANT event is under way
     ],
     align=True,
 )

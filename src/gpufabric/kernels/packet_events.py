@@ -44,7 +44,7 @@ LANE_BITS = 7  # of the lane in `due`
 MOST_LANES = 2**LANE_BITS  # the heap counted
 START, SENT, ARRIVE, ALPHA, DECREASE, INCREASE, TIMEOUT, WAKE = range(8)  # kinds of events
 FAULT, DRAIN = 8, 9
-EXPIRE, REFRESH, WATCH, PURGE = range(10, 14)
+EXPIRE, REFRESH, WATCH, PURGE, GRANT = range(10, 15)
 KIND_BITS = 5
 KIND_MASK = 2**KIND_BITS - 1
 

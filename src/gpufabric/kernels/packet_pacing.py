@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpufabric.kernels.jit import kernel_part
-from gpufabric.kernels.packet_control_structs import HPCC, SWIFT
+from gpufabric.kernels.packet_control_structs import HPCC, RCCC, SWIFT
 from gpufabric.kernels.packet_events import KIND_BITS, NOW, WAKE, push_later
 from gpufabric.kernels.packet_structs import PacketRun
 
@@ -56,6 +56,8 @@ def pace(run: PacketRun, number: int, index: int, wire_bytes: int) -> None:
     if kind == SWIFT:
         run.notes[index].sent_ps = run.clock[NOW]
         flow.next_ps = run.clock[NOW] + run.pacing[number].wait_ps
+    elif kind == RCCC:
+        run.notes[index].credit = flow.n_packets
     elif kind == HPCC:
         run.notes[index].n_stamps = 0
         run.pacing[number].wire_bytes = wire_bytes

@@ -10,7 +10,8 @@ import numpy as np
 
 from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_after import release
-from gpufabric.kernels.packet_control_structs import HPCC, SWIFT
+from gpufabric.kernels.packet_control_structs import HPCC, RCCC, SWIFT
+from gpufabric.kernels.packet_demand import learn_demand, take_credit
 from gpufabric.kernels.packet_events import NOW, give_back, take_packet
 from gpufabric.kernels.packet_hpcc import take_telemetry
 from gpufabric.kernels.packet_port import (
@@ -59,6 +60,8 @@ def receive(run: PacketRun, index: int) -> None:
     elif control_kind == SWIFT and kind != CNP:
         n_acked = -1 if kind == NAK else max(0, expected - run.flows[number].acked)
         take_delay(run, number, index, n_acked)
+    elif control_kind == RCCC and kind != CNP:
+        take_credit(run, number, index)
     if kind == ACK:
         acknowledge(run, number, expected)
     elif kind == NAK:
@@ -80,6 +83,8 @@ def receive_data(run: PacketRun, index: int) -> None:
     is_echo = packet.marked and rules.cnp_in_ack and flow.is_read == 0
     if packet.marked and not is_echo:
         answer_mark(run, int(packet.flow))
+    if run.granters.size > 0:
+        learn_demand(run, index)
     kind = SILENT
     if packet.number == flow.expected:
         kind = take_in_order(run, int(packet.flow), is_echo)
@@ -181,6 +186,8 @@ def answer(run: PacketRun, index: int, number: int, kind: int) -> None:
     packet.is_repeat = 0
     if kind == CNP:
         packet.marked = 0
+    elif run.granters.size > 0:
+        run.notes[index].credit = run.pacing[number].granted
     count = run.counts[kind]
     count.sent += 1
     count.sent_bytes += packet.n_bytes

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_after import release
-from gpufabric.kernels.packet_control_structs import CCT, DCQCN
+from gpufabric.kernels.packet_control_structs import CCT, DCQCN, RCCC
 from gpufabric.kernels.packet_events import (
     KIND_BITS,
     NOW,
@@ -56,7 +56,7 @@ def has_work(run: PacketRun, number: int) -> bool:
             return True
         if flow.next - flow.acked >= most_apart:
             return False
-    if flow.next >= flow.n_packets:
+    if flow.next >= flow.limit:
         return False
     limit = int(flow.window)
     if limit == 0:
@@ -229,7 +229,8 @@ def time_out(run: PacketRun, number: int) -> None:
     """
     flow, rules, now = run.flows[number], run.rules[0], run.clock[NOW]
     flow.has_timer = 0
-    if flow.acked == flow.top or flow.state == FAILED:
+    is_begging = flow.acked == flow.top and is_out_of_credit(run, number)
+    if flow.state == FAILED or (flow.acked == flow.top and not is_begging):
         return
     if flow.progress_ps + rules.timeout_ps <= now:
         flow.n_timeouts += 1
@@ -242,10 +243,21 @@ def time_out(run: PacketRun, number: int) -> None:
             flow.highest = flow.top + rules.reorder
         else:
             flow.next = flow.acked
+        flow.limit += is_begging
         flow.progress_ps = now
     flow.has_timer = 1
     push(run, rules.lane_timeout, now + rules.timeout_ps, number << KIND_BITS | TIMEOUT)
     list_flow(run, number)
+
+
+@kernel_part
+def is_out_of_credit(run: PacketRun, number: int) -> bool:
+    """Tell whether a flow has packets to send that its receiver has granted no credit for.
+
+    Reference: tests/reference/packet_ends.py, Engine.time_out.
+    """
+    flow = run.flows[number]
+    return run.controls[flow.control].kind == RCCC and flow.limit < flow.n_packets
 
 
 @kernel_part

@@ -174,6 +174,7 @@ QUEUE_PAIR = np.dtype(
         ("first_hop", np.int32),  # entry of `routes` of its first channel
         ("first_back", np.int32),  # the same for what comes back
         ("n_packets", np.int32),
+        ("limit", np.int32),  # packets that may be sent: all, or what there is credit for
         ("acked", np.int32),  # packets known to have arrived
         ("next", np.int32),  # packet to send next
         ("top", np.int32),  # packets sent at least once
@@ -391,6 +392,7 @@ class PacketRun(NamedTuple):
     after: Records  # AFTER[n_flows], or no row: none waits for others
     released: Ints  # int32[n_entries]: flows that wait for a flow, row by row
     released_first: Longs  # int64[n_flows + 1], or none
+    granters: Records  # GRANTER[n_channels], or none: no flow class with receiver's credit
     past: Records  # STAMP[n_flows * most_stamps]: the last ones that came back
     counts: Records  # PACKET_COUNT[5]: by kind of packet
     clock: Longs  # int64[…]: see the names in packet_events.py

@@ -1,11 +1,11 @@
-"""How a sender reacts to congestion: a window, DCQCN, HPCC or Swift; one control a flow class."""
+"""How a sender reacts to congestion: a window, DCQCN, HPCC, Swift or credit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Cct", "Control", "ControlKind", "Dcqcn", "Hpcc", "Swift"]
+__all__ = ["Cct", "Control", "ControlKind", "Dcqcn", "Hpcc", "Rccc", "Swift"]
 
 
 class ControlKind(Enum):
@@ -21,6 +21,8 @@ class ControlKind(Enum):
     """Switches write queue and bytes sent into every packet; ACKs bring it back."""
     SWIFT = "swift"
     """The delay of each packet, held against a target."""
+    RCCC = "rccc"
+    """The receiver grants credit, as fast as its link takes what is granted."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,36 @@ class Swift:
 
 
 @dataclass(frozen=True)
+class Rccc:
+    """Receiver-credit congestion control in the manner of Ultra Ethernet's RCCC.
+
+    Parameters
+    ----------
+    initial_credit_bytes
+        Payload that a sender may send before any grant [byte]; 0: what the slower of the two ends'
+        links takes in a round trip without queues.
+    credit_bytes
+        Payload granted at once to one sender [byte], in whole packets, at least one; those that
+        want credit take turns.
+    credit_rate
+        Share of the receiver's link that its grants add up to [1].
+
+    Notes
+    -----
+    Mechanism: Ultra Ethernet Specification 1.0, transport layer, congestion management, as its
+    public descriptions tell it: the receiver grants, to all its senders together, what its link
+    takes; a sender starts before its first grant. Names and numbers are assumed: a round trip of
+    initial credit; 4 KiB and a rate just below the link's as open simulators of the protocol have
+    it. What was sent before a grant counts as granted. Credit comes in ACKs and in packets of its
+    own of the same size and class. A sender without any for a retry time-out sends one packet.
+    """
+
+    initial_credit_bytes: int = 0
+    credit_bytes: int = 4096
+    credit_rate: float = 0.99
+
+
+@dataclass(frozen=True)
 class Control:
     """Congestion control of one flow class.
 
@@ -213,7 +245,7 @@ class Control:
         Swift twice that.
     window_follows_rate
         The window shrinks with the rate; with HPCC it always does.
-    dcqcn, hpcc, swift, cct
+    dcqcn, hpcc, swift, cct, rccc
         Parameters of the kind in question; the others are not looked at.
     """
 
@@ -224,6 +256,7 @@ class Control:
     hpcc: Hpcc = Hpcc()
     swift: Swift = Swift()
     cct: Cct = Cct()
+    rccc: Rccc = Rccc()
 
     @property
     def header_bytes(self) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from gpufabric.core.text import _
 from gpufabric.sim.array_checks import ArrayChecks
 from gpufabric.sim.packet_config import PacketConfig
-from gpufabric.sim.packet_control import Cct, Control, ControlKind, Dcqcn, Hpcc, Swift
+from gpufabric.sim.packet_control import Cct, Control, ControlKind, Dcqcn, Hpcc, Rccc, Swift
 from gpufabric.sim.packet_messages import Operation
 
 __all__ = ["check_controls", "check_reads"]
@@ -54,6 +54,11 @@ SWIFT_RANGES = {
     "beta": (0, 1),
     "most_cut": (0, 0.999),
     "least_window": (1e-6, 1),
+}
+RCCC_RANGES: dict[str, tuple[float, float]] = {
+    "initial_credit_bytes": (0, MOST_BYTES),
+    "credit_bytes": (1, MOST_BYTES),
+    "credit_rate": (1e-3, 1),
 }
 
 
@@ -109,6 +114,8 @@ def _check_control(checks: ArrayChecks, where: str, control: Control) -> None:
         if not control.swift.scale_least_window < control.swift.scale_most_window:
             what = _("it is not below scale_most_window.")
             checks.fault(f"{where}.swift.scale_least_window", what)
+    elif control.kind is ControlKind.RCCC:
+        _check_ranges(checks, f"{where}.rccc", control.rccc, RCCC_RANGES)
     elif control.kind is ControlKind.CCT:
         _check_cct(checks, f"{where}.cct", control.cct)
 
@@ -128,7 +135,7 @@ def _check_cct(checks: ArrayChecks, where: str, cct: Cct) -> None:
 def _check_ranges(
     checks: ArrayChecks,
     where: str,
-    section: Control | Cct | Dcqcn | Hpcc | Swift,
+    section: Control | Cct | Dcqcn | Hpcc | Rccc | Swift,
     ranges: dict[str, tuple[float, float]],
 ) -> None:
     for name, (least, most) in ranges.items():

@@ -13,9 +13,11 @@ from gpufabric.kernels.packet_control_structs import (
     CCT,
     CONTROL,
     DCQCN,
+    GRANTER,
     HPCC,
     NOTE,
     PACING,
+    RCCC,
     STAMP,
     SWIFT,
     WINDOW,
@@ -44,6 +46,7 @@ KIND = {
     ControlKind.CCT: CCT,
     ControlKind.SWIFT: SWIFT,
     ControlKind.HPCC: HPCC,
+    ControlKind.RCCC: RCCC,
 }
 KINDS_OF_MARKS = {ControlKind.NONE, ControlKind.DCQCN, ControlKind.CCT}
 PS = 1_000_000  # in a microsecond
@@ -55,6 +58,7 @@ class ControlRecords(NamedTuple):
     pacing: Records
     notes: Records
     stamps: Records
+    granters: Records
     past: Records
     sacked: NDArray[np.int8]
     kept: NDArray[np.int8]
@@ -113,6 +117,9 @@ def control_records(config: PacketConfig, n_lanes: int) -> tuple[Records, int]:
             _set_hpcc(row, control)
         elif control.kind is ControlKind.SWIFT:
             _set_swift(row, control)
+        elif control.kind is ControlKind.RCCC:
+            each = control.rccc.credit_bytes // config.transport.mtu_bytes
+            row["credit_packets"] = max(1, each)
         elif control.kind is ControlKind.CCT:
             row["alpha_ps"] = round(control.cct.ccti_timer_us * PS)
             row["cct_increase"], row["cct_min"] = control.cct.ccti_increase, control.cct.ccti_min
@@ -167,10 +174,9 @@ def pacing_records(
     most_apart = config.transport.most_apart_packets
     ring = np.zeros(checked.n_flows * most_apart, np.int8)
     if (kinds <= DCQCN).all() and not most_apart:
-        none = records(STAMP, 0)
-        return ControlRecords(
-            records(PACING, 1), records(NOTE, 1), none, none, ring, ring, *_after_arrays(checked)
-        )
+        none, granters = records(STAMP, 0), _granters(checked, kinds)
+        bare = records(PACING, 1), records(NOTE, 1), none, granters, none
+        return ControlRecords(*bare, ring, ring, *_after_arrays(checked))
     pacing = records(PACING, checked.n_flows)
     pacing["base_rtt_ps"] = _base_rtt_ps(checked, config, delay_ps)
     for at, control in enumerate(config.flow_controls):
@@ -185,12 +191,15 @@ def pacing_records(
             pacing["load"][of_class] = 1.0
         elif control.kind is ControlKind.SWIFT:
             _begin_swift(checked, config, at, flows, pacing)
+        elif control.kind is ControlKind.RCCC:
+            _begin_rccc(checked, config, at, flows, pacing)
     notes = records(NOTE, room)
     notes["n_stamps"] = -1
     return ControlRecords(
         pacing,
         notes,
         records(STAMP, room * n_stamps),
+        _granters(checked, kinds),
         records(STAMP, checked.n_flows * n_stamps),
         ring,
         ring.copy(),
@@ -211,6 +220,35 @@ def _begin_swift(
     flows["window"][here] = pacing["load"].astype(np.int64)[here] * mtu
     pacing["n_stamps"] = np.diff(checked.paths.first)[checked.path] - 1
     pacing["cut_ps"] = -(2**61)
+
+
+def _begin_rccc(
+    checked: CheckedPackets, config: PacketConfig, at: int, flows: Records, pacing: Records
+) -> None:
+    """Set what flows may send without credit, and how early and how fast they are granted more."""
+    mine, rccc = checked.control == at, config.flow_controls[at].rccc
+    headers, mtu = config.headers, config.transport.mtu_bytes
+    wire_bytes = mtu + headers.data_bytes + headers.gap_bytes
+    last = checked.paths.first[checked.path + 1] - 1
+    gbps = checked.wires.gbps[checked.paths.channel[last]]
+    packet_ps = (wire_bytes * 8000 / np.minimum(flows["line_gbps"], gbps)).astype(np.int64)
+    wait_ps = (wire_bytes * 8000 / (gbps * rccc.credit_rate)).astype(np.int64)
+    trip_packets = -(-pacing["base_rtt_ps"] // packet_ps)
+    initial = trip_packets
+    if rccc.initial_credit_bytes:
+        initial = np.full_like(trip_packets, -(-rccc.initial_credit_bytes // mtu))
+    initial = np.minimum(initial, flows["n_packets"])
+    pacing["wait_ps"][mine] = wait_ps[mine]
+    pacing["base_rtt_ps"][mine] = (trip_packets * wait_ps)[mine]
+    pacing["granted"][mine] = initial[mine]
+    flows["limit"][mine] = initial[mine]
+
+
+def _granters(checked: CheckedPackets, kinds: NDArray[np.int64]) -> Records:
+    """Return GRANTER[n_channels], or none where no flow class is granted credit."""
+    granters = records(GRANTER, checked.wires.n_channels if (kinds == RCCC).any() else 0)
+    granters["first"] = -1
+    return granters
 
 
 def _base_rtt_ps(checked: CheckedPackets, config: PacketConfig, delay_ps: Floats) -> Longs:

@@ -270,7 +270,7 @@ def _flows(checked: CheckedPackets, config: PacketConfig, sizes: Sizes) -> Recor
     flows = records(QUEUE_PAIR, checked.n_flows)
     flows["first_hop"] = checked.paths.first[checked.path]
     flows["first_back"] = checked.back.first[checked.path] + checked.paths.channel.size
-    flows["n_packets"] = sizes.n_packets
+    flows["n_packets"] = flows["limit"] = sizes.n_packets
     flows["following"] = -1
     flows["traffic"] = checked.traffic_class
     flows["size_first"], flows["size_middle"], flows["size_last"] = sizes.of_flow
