@@ -9,6 +9,7 @@ from gpufabric.core.text import _
 from gpufabric.cost.capital import CABLES, Amount
 from gpufabric.planner.plan import CandidatePlan
 from gpufabric.topology.racks import rack_stages
+from gpufabric.workload.forecast import told_digits
 
 __all__ = ["ComparisonRow", "Value", "comparison"]
 
@@ -45,8 +46,12 @@ def comparison(plans: Sequence[CandidatePlan]) -> tuple[ComparisonRow, ...]:
     """Return the rows that compare `plans`; all counts are today's, without spares."""
     return tuple(
         ComparisonRow(key, label, unit, tuple(answer(plan) for plan in plans))
-        for key, label, unit, answer in (*_network(), *_capacity(), *_parts(), *_money(), *_end())
+        for key, label, unit, answer in _questions()
     )
+
+
+def _questions() -> tuple[_Question, ...]:
+    return (*_network(), *_capacity(), *_work(), *_parts(), *_money(), *_end())
 
 
 _Question = tuple[str, str, str, Callable[[CandidatePlan], Value]]
@@ -89,6 +94,88 @@ def _capacity() -> tuple[_Question, ...]:
             lambda plan: round(float(plan.design.bandwidth.share), 6),
         ),
     )
+
+
+def _work() -> tuple[_Question, ...]:
+    """What the workload makes of it, where it can be told: ranges are 80 % intervals."""
+    return (
+        (
+            "all_reduce_gbytes_per_s",
+            _("All-reduce of 1 GiB, busbw"),
+            "GB/s",
+            lambda plan: _busbw(plan, "all_reduce"),
+        ),
+        (
+            "alltoall_gbytes_per_s",
+            _("All-to-all of 1 GiB, busbw"),
+            "GB/s",
+            lambda plan: _busbw(plan, "alltoall"),
+        ),
+        ("model", _("Model"), "", _model),
+        ("step_s", _("Training step"), "s", _step_s),
+        ("mfu", _("MFU"), "", _mfu),
+        ("first_token_s", _("Time to first token"), "s", lambda plan: _token_s(plan, 0)),
+        ("token_s", _("Time per output token"), "s", lambda plan: _token_s(plan, 1)),
+        ("tokens_per_s", _("Tokens a second"), "", _tokens_per_s),
+        ("exposed_share", _("Waits for communication"), "", _exposed),
+        (
+            "lost_gpu_hours_per_day",
+            _("GPU-hours a day waited"),
+            "h",
+            lambda plan: _digits(plan.forecast.lost_gpu_hours_per_day),
+        ),
+    )
+
+
+def _digits(value: float | None) -> float | None:
+    return None if value is None else float(told_digits(value))
+
+
+def _busbw(plan: CandidatePlan, operation: str) -> Value:
+    for row in plan.forecast.collectives:
+        if row.operation == operation and row.size_bytes == 2**30:
+            middle = row.busbw_gbytes_per_s
+            low, high = row.low_gbytes_per_s, row.high_gbytes_per_s
+            return (round(low, 2), round(middle, 2), round(high, 2))
+    return None
+
+
+def _model(plan: CandidatePlan) -> Value:
+    found = plan.forecast.training or plan.forecast.serving
+    return None if found is None else found.model
+
+
+def _step_s(plan: CandidatePlan) -> Value:
+    found = plan.forecast.training
+    if found is None:
+        return None
+    low, middle, high = told_digits([found.low_s, found.step_s, found.high_s])
+    return (low, middle, high)
+
+
+def _mfu(plan: CandidatePlan) -> Value:
+    found = plan.forecast.training
+    return None if found is None else round(found.mfu, 4)
+
+
+def _token_s(plan: CandidatePlan, which: int) -> Value:
+    found = plan.forecast.serving
+    if found is None:
+        return None
+    middle = (found.first_token_s, found.token_s)[which]
+    factors = (found.low_factor, 1.0, found.high_factor)
+    low, exact, high = told_digits([middle * factor for factor in factors])
+    return (low, exact, high)
+
+
+def _tokens_per_s(plan: CandidatePlan) -> Value:
+    found = plan.forecast.training or plan.forecast.serving
+    return None if found is None else round(found.tokens_per_s)
+
+
+def _exposed(plan: CandidatePlan) -> Value:
+    share = plan.forecast.exposed_share
+    return None if share is None else round(share, 4)
 
 
 def _parts() -> tuple[_Question, ...]:

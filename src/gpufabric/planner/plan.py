@@ -21,6 +21,7 @@ from gpufabric.topology.cabling import Cabling, lay_cables
 from gpufabric.topology.decision import Decision
 from gpufabric.topology.design import Design, design_candidate
 from gpufabric.topology.racks import Placement, arrange
+from gpufabric.workload.forecast import WorkloadForecast, forecast
 
 __all__ = ["CandidatePlan", "Plan", "plan_all", "plan_candidate"]
 
@@ -45,6 +46,8 @@ class CandidatePlan:
         Addresses and AS numbers, or LIDs and names.
     most_hosts
         Hosts that the same switches hold at most in the same kind of network and tiers.
+    forecast
+        What the network makes of the spec's workload.
     """
 
     candidate: Candidate
@@ -55,6 +58,7 @@ class CandidatePlan:
     capital: Capital
     addressing: Addressing
     most_hosts: int
+    forecast: WorkloadForecast
 
     @property
     def name(self) -> str:
@@ -159,6 +163,7 @@ def plan_candidate(
         capital=capital(goods, int(hosts.n_gpus[hosts.stage == 0].sum())),
         addressing=address(cabling.fabric),
         most_hosts=most_hosts(design),
+        forecast=forecast(requirement, design.host, cabling.fabric),
     )
 
 

@@ -20,6 +20,7 @@ from gpufabric.planner.comparison import ComparisonRow, comparison
 from gpufabric.planner.plan import CandidatePlan, Plan
 from gpufabric.topology.bill import SECTIONS, BillLine, BillPower
 from gpufabric.topology.racks import rack_stages
+from gpufabric.workload.forecast import WorkloadForecast, told_digits
 
 __all__ = ["FORMAT_VERSION", "PlanFile", "plan_json", "plan_schema"]
 
@@ -107,6 +108,7 @@ class CandidateFacts:
     power: dict[str, BillPower]
     capital: CapitalFacts
     addressing: dict[str, Any]
+    workload: WorkloadForecast
     most_hosts: int
     most_gpus: int
     decisions: list[dict[str, Any]]
@@ -172,6 +174,8 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         assumptions=list(_assumptions(requirement.site)),
     )
     dumped: dict[str, Any] = _adapter().dump_python(content, mode="json")
+    for candidate in dumped["candidates"]:
+        candidate["workload"] = told_digits(candidate["workload"])
     return {key: dumped[key] for key in ("format", "format_version", *dumped)}
 
 
@@ -217,6 +221,7 @@ def _candidate(plan: CandidatePlan) -> CandidateFacts:
         power={name: plan.bill.power(name) for name in SECTIONS},
         capital=_capital(plan.capital),
         addressing=plan.addressing.to_json(plan.fabric),
+        workload=plan.forecast,
         most_hosts=plan.most_hosts,
         most_gpus=plan.most_hosts * plan.design.host.gpus,
         decisions=[decision.to_json() for decision in plan.decisions],

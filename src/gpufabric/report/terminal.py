@@ -13,6 +13,7 @@ from gpufabric.cost.capital import Amount, Capital
 from gpufabric.planner.compare import CandidatePlan, Plan, comparison
 from gpufabric.report.amounts import Currency, currency_of, power_words, share_words, unknown
 from gpufabric.report.design_table import design_facts, rack_words
+from gpufabric.report.forecast_words import forecast_facts, forecast_notes
 from gpufabric.report.side_by_side import Fact, decision_texts, side_by_side
 
 __all__ = ["amount_words", "plan_facts", "print_paths", "print_plan"]
@@ -27,6 +28,8 @@ def print_plan(plan: Plan, console: Console) -> None:
         console.print(table)
         console.print()
     console.print(Text(_notes(plan), "dim"))
+    for words in forecast_notes([candidate.forecast for candidate in plan.candidates]):
+        console.print(Text(words, "dim"))
     for candidate in plan.candidates:
         if candidate.warnings:
             console.print()
@@ -77,6 +80,7 @@ def plan_facts(plan: Plan) -> list[Fact]:
     designs = [candidate.design for candidate in plan.candidates]
     return [
         *design_facts(designs)[2:],
+        *forecast_facts([candidate.forecast for candidate in plan.candidates]),
         *_parts(plan.candidates),
         *_money(plan),
         *_growth(plan),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,10 +23,10 @@ from gpufabric.workload.crossing import Block, Span, blocks_of, slowdown_of
 from gpufabric.workload.forecast_serving import ServingForecast, serving_forecast
 from gpufabric.workload.forecast_training import TrainingForecast, training_forecast
 
-__all__ = ["CollectiveForecast", "WorkloadForecast", "forecast", "host_cluster"]
+__all__ = ["CollectiveForecast", "WorkloadForecast", "forecast", "host_cluster", "told_digits"]
 
-MODEL = "workload-forecast"
-MODEL_VERSION = 1
+DIGITS = 6
+"""Significant digits of numbers in files: far more than the intervals warrant."""
 
 OPERATIONS = (("all_reduce", (2.0**20, 2.0**26, 2.0**30, 2.0**33)), ("alltoall", (2.0**30,)))
 """Collectives that every forecast tells, and their sizes as nccl-tests counts them [byte]."""
@@ -240,3 +241,18 @@ def _sources() -> tuple[str, ...]:
         "catalog/constants/training_fit.yaml, docs/models/training.md",
         "docs/models/inference.md",
     )
+
+
+def told_digits(value: Any) -> Any:
+    """Return JSON-like values with numbers rounded to `DIGITS` significant digits.
+
+    Examples
+    --------
+    >>> told_digits({"step_s": [1.23456789, 12345678], "model": "llama3-8b"})
+    {'step_s': [1.23457, 12345678], 'model': 'llama3-8b'}
+    """
+    if isinstance(value, dict):
+        return {key: told_digits(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [told_digits(item) for item in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpufabric.catalog.workload_constants import gpu_compute
 from gpufabric.core.errors import InputError
@@ -23,12 +24,15 @@ from gpufabric.workload.transformer import preset
 __all__ = [
     "JitterForecast",
     "TrainingForecast",
+    "collided_s",
     "jittered",
     "on_network",
     "precision_of",
     "training_forecast",
     "training_numbers",
 ]
+
+Floats = NDArray[np.float64]
 
 REFERENCE_MODELS = ("llama3-70b", "llama3-8b")
 """What trains where the spec names no model: the first that fits."""
@@ -82,6 +86,9 @@ class TrainingForecast:
         pipeline, data [s].
     full_rate_step_s
         Time of the step on a network that gives each NIC its full rate [s].
+    hashed_step_s
+        Time of the step where switches hash flows onto paths (ECMP), the mean over jobs, without
+        other jitter [s]; `step_s` has packets or flows spread evenly. Both for any protocol.
     memory_gb, available_gb
         Memory that the fullest GPU needs, and has [10**9 byte].
     jitter
@@ -104,6 +111,7 @@ class TrainingForecast:
     optimizer_s: float
     exposed_s: Mapping[str, float]
     full_rate_step_s: float
+    hashed_step_s: float
     memory_gb: float
     available_gb: float
     jitter: JitterForecast
@@ -134,14 +142,15 @@ def training_forecast(
     job, assumed = _chosen(requirement, cluster)
     full = train(job)
     found = train(on_network(job, blocks))
-    jitter = jittered(found, job, fabric, blocks, requirement.seed)
-    return training_numbers(found, jitter, full.step_s), assumed
+    late_s = collided_s(found, blocks, requirement.seed)
+    jitter = jittered(found, fabric, late_s, requirement.seed)
+    return training_numbers(found, jitter, full.step_s, late_s), assumed
 
 
 def training_numbers(
-    found: TrainingEstimate, jitter: StepDistribution, full_rate_step_s: float
+    found: TrainingEstimate, jitter: StepDistribution, full_rate_step_s: float, late_s: Floats
 ) -> TrainingForecast:
-    """Return a step's estimate and distribution as plain numbers."""
+    """Return a step's estimate, its distribution and what collisions add as plain numbers."""
     job, parts, memory = found.job, found.parts, found.memory
     plan = job.plan
     gpu_hours = 24.0 * job.cluster.n_ranks
@@ -176,6 +185,7 @@ def training_numbers(
         float(parts.optimizer_s),
         exposed_s,
         full_rate_step_s,
+        found.step_s + float(late_s.mean()),
         memory.total_gb,
         memory.available_gb,
         spread,
@@ -193,35 +203,54 @@ def on_network(job: TrainingJob, blocks: tuple[Block, ...]) -> TrainingJob:
     return TrainingJob(job.model, replace(job.cluster, slowed=slowed), job.plan)
 
 
+def collided_s(found: TrainingEstimate, blocks: tuple[Block, ...], seed: int) -> Floats:
+    """Seconds that hashing adds to each step of a job, for `JOBS` jobs: float64[JOBS].
+
+    Parameters
+    ----------
+    found
+        The step on the network without.
+    blocks
+        Of the network.
+    seed
+        Of the random numbers.
+    """
+    job, random = found.job, np.random.default_rng([seed, 1])
+    drawn = {
+        name: hashed_slowdowns(span, blocks, random.random(JOBS))
+        for name, span in _spans(job).items()
+    }
+    late_s = np.zeros(JOBS)
+    for at in range(JOBS if drawn else 0):
+        slowed = tuple((name, float(values[at])) for name, values in drawn.items())
+        again = TrainingJob(job.model, replace(job.cluster, slowed=slowed), job.plan)
+        late_s[at] = max(0.0, train(again, found.software).step_s - found.step_s)
+    return late_s
+
+
 def jittered(
-    found: TrainingEstimate,
-    job: TrainingJob,
-    fabric: Fabric,
-    blocks: tuple[Block, ...],
-    seed: int,
+    found: TrainingEstimate, fabric: Fabric, late_s: Floats, seed: int
 ) -> StepDistribution:
     """Return the step as a distribution over jobs and steps.
 
-    Notes
-    -----
-    Flows collide where switches hash: on Ethernet by ECMP; InfiniBand routes adaptively. Links
-    that flap are those from NICs to leafs.
+    Parameters
+    ----------
+    found
+        The step without jitter.
+    fabric
+        Whose links from NICs to leafs flap. On Ethernet its switches hash; InfiniBand routes
+        adaptively, and flows do not collide.
+    late_s
+        What collisions add: see `collided_s`.
+    seed
+        Of the random numbers.
     """
     links = fabric.links
     n_links = int(((links.tier == 1) & (links.stage <= 0)).sum())
-    collided_s = np.zeros(JOBS)
-    if fabric.protocol == "roce" and job.cluster.n_domains > 1:
-        random = np.random.default_rng([seed, 1])
-        drawn = {
-            name: hashed_slowdowns(span, blocks, random.random(JOBS))
-            for name, span in _spans(job).items()
-        }
-        for at in range(JOBS):
-            slowed = tuple((name, float(values[at])) for name, values in drawn.items())
-            cluster = replace(job.cluster, slowed=slowed)
-            again = train(TrainingJob(job.model, cluster, job.plan), found.software)
-            collided_s[at] = max(0.0, again.step_s - found.step_s)
-    return distribution(found, Jitter(links=n_links), STEPS, JOBS, seed, collided_s)
+    is_hashed = fabric.protocol == "roce"
+    return distribution(
+        found, Jitter(links=n_links), STEPS, JOBS, seed, late_s if is_hashed else 0 * late_s
+    )
 
 
 def _spans(job: TrainingJob) -> dict[str, Span]:
