@@ -27,6 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     save_fabric(fabric(INFINIBAND), folder / "ib.fab")
     (folder / "spec.yaml").write_text(SPEC)
     (folder / "tuned.yaml").write_text("ecn: {kmin_bytes: 1e5}\n")
+    (folder / "named.yaml").write_text("overrides: [{switches: [leaf-9], has_pfc: false}]\n")
     return folder
 
 
@@ -73,7 +74,11 @@ def test_one_fabric_runs_both_protocols(capsys: Capture, made: Path) -> None:
     ("words", "expected"),
     [
         (("rail.fab", "--variant", "ecn-of"), ['Did you mean "ecn-off"?']),
-        (("rail.fab", "--variant", "roce-tuned"), ["no profile is given.", "tune ecn"]),
+        (
+            ("rail.fab", "--profile", "infiniband-default"),
+            ["--profile: infiniband-default is a profile of InfiniBand."],
+        ),
+        (("rail.fab", "--profile", "named.yaml"), ["overrides[0].switches[0]: there is no switch"]),
         (("ib.fab", "rail.fab", "--candidate", "x"), ["--candidate: needs a spec."]),
         (("spec.yaml", "--candidate", "it"), ["it"]),
         (("spec.yaml", "rail.fab"), ["a spec stands alone."]),

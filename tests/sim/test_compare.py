@@ -112,3 +112,15 @@ def test_tail_and_variation_are_those_of_the_iterations() -> None:
     assert row["iteration_us"]["max"] == pytest.approx(took_us.max())
     assert row["coefficient_of_variation"] == pytest.approx(took_us.std(ddof=1) / took_us.mean())
     assert len(one.fct_s) == 16 * 3
+
+
+def test_the_tuned_profile_is_as_fast_as_without_ecn_and_the_defaults_are_not() -> None:
+    scenario = replace(INCAST, pattern="hotspot", options=PatternOptions(8e6, hot_share=0.5))
+    run = prepare(plant(HALF_SMALL_LEAFS, gpus=32), scenario)
+    wanted = ("roce-tuned", "roce-default", "ecn-off")
+    variants = variants_of(run, PROFILES["roce-tuned"](), wanted)
+    trials = [Trial("small", one, 0) for one in variants]
+    rows = run_trials(trials, [run], 2, (5.0, 8e-3), lambda _n: None)
+    tuned, default, off = (float(one.took_s.mean()) for one in rows)
+    assert tuned == pytest.approx(off, rel=0.02)
+    assert default > 1.2 * tuned

@@ -11,10 +11,18 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from gpufabric.core.errors import InputError
-from gpufabric.sim.packet_config import ClassKind, Dcqcn, PacketConfig, TrafficClass
+from gpufabric.sim.packet_config import (
+    ClassKind,
+    Dcqcn,
+    PacketConfig,
+    PortOverride,
+    TrafficClass,
+)
+from gpufabric.sim.packet_override import numbered
 from gpufabric.sim.profile import PROFILES, Profile, default_profile
 from gpufabric.sim.profile_fields import parameters, profile_schema, scalar_keys
 from gpufabric.sim.profile_file import find_profile, profile_text, read_profile, with_value
+from tests.sim.plants import RAIL, plant
 
 ROCE = PROFILES["roce-default"]()
 
@@ -160,3 +168,33 @@ def test_every_single_parameter_has_a_key() -> None:
     keys = set(scalar_keys())
     assert {"ecn.kmin_bytes", "ecn.pmax", "buffer.alpha_log2", "transport.mtu_bytes"} <= keys
     assert "classes" not in keys
+
+
+def test_switches_and_ports_have_names(tmp_path: Path) -> None:
+    """A name is the fabric's; it is written and read again, and means the same as its number."""
+    channels = plant(RAIL).channels
+    switch = str(channels.fabric.switches.name[3])
+    port = channels.name(5).split(" > ")[0]
+    text = f'overrides: [{{switches: [{switch}, 1], ports: ["{port}"], has_pfc: false}}]\n'
+    profile = read_profile(written(tmp_path, text))
+    (named,) = profile.config.overrides
+    assert (named.switches, named.ports) == ((switch, 1), (port,))
+    assert read_profile(written(tmp_path, profile_text(profile))).config == profile.config
+    Draft202012Validator(profile_schema()).validate(YAML(typ="safe", pure=True).load(text))
+    (plain,) = numbered(profile.config, channels).overrides
+    assert (plain.switches, plain.ports, plain.has_pfc) == ((3, 1), (5,), False)
+
+
+def test_names_that_are_none_are_told_all_together_with_the_nearest() -> None:
+    channels = plant(RAIL).channels
+    switch, port = str(channels.fabric.switches.name[0]), channels.name(0).split(" > ")[0]
+    overrides = (
+        PortOverride(switches=(switch + "x",)),
+        PortOverride(ports=(port.replace("[", "[x"), "nowhere[1]")),
+    )
+    with pytest.raises(InputError) as caught:
+        numbered(replace(ROCE.config, overrides=overrides), channels)
+    told = [str(fault) for fault in caught.value.faults]
+    assert f'overrides[0].switches[0]: there is no switch "{switch}x". Did you mean' in told[0]
+    assert f'Did you mean "{port}"?' in told[1]
+    assert told[2].startswith('overrides[1].ports[1]: there is no port "nowhere[1]".')

@@ -269,7 +269,7 @@ _Variants = Annotated[
     ),
 ]
 _Tuned = Annotated[
-    str | None,
+    str,
     typer.Option(
         "--profile", metavar="NAME|FILE", help=_("RoCE as tuned, such as tune ecn writes it.")
     ),
@@ -298,7 +298,7 @@ def compare(  # noqa: PLR0913 - one parameter for each option
     *,
     candidate: _Candidates = None,
     variant: _Variants = None,
-    profile: _Tuned = None,
+    profile: _Tuned = "roce-tuned",
     pattern: _Pattern = "hotspot",
     size: _CompareSize = "8MB",
     fan_in: _FanIn = None,
@@ -332,7 +332,7 @@ def compare(  # noqa: PLR0913 - one parameter for each option
             tuple(candidate or ()),
             catalog,
             scenario,
-            None if profile is None else find_profile(profile),
+            find_profile(profile),
             tuple(variant or ()),
             Repeats(iterations, skew, until, jobs),
             CompareOutput(output, as_json=as_json),

@@ -58,7 +58,7 @@ class Comparison:
     candidates: tuple[str, ...]
     catalog: Path | None
     scenario: Scenario
-    tuned: Profile | None
+    tuned: Profile
     variants: tuple[str, ...]
     repeats: Repeats
     output: CompareOutput
@@ -114,9 +114,9 @@ def _faults(asked: Comparison) -> Iterator[Fault]:
         if name not in known:
             what = _('there is no variant "{name}".').format(name=name[:64])
             yield Fault("--variant", what, ", ".join(known), nearest(name, known))
-    if "roce-tuned" in asked.variants and asked.tuned is None:
-        remedy = _("Name it with --profile; tune ecn makes one.")
-        yield Fault("--variant roce-tuned", _("no profile is given."), remedy=remedy)
+    if asked.tuned.config.credits is not None:
+        what = _("{name} is a profile of InfiniBand.").format(name=asked.tuned.name[:64])
+        yield Fault("--profile", what, _("a profile of RoCE"))
     repeats = asked.repeats
     if not 1 <= repeats.iterations <= MOST_ITERATIONS:
         what = _("{n} iterations.").format(n=repeats.iterations)

@@ -182,9 +182,7 @@ def meanings() -> dict[str, str]:
     }
 
 
-def variants_of(
-    run: PreparedRun, tuned: Profile | None, wanted: tuple[str, ...]
-) -> tuple[Variant, ...]:
+def variants_of(run: PreparedRun, tuned: Profile, wanted: tuple[str, ...]) -> tuple[Variant, ...]:
     """Return the variants of RoCE that are wanted.
 
     Parameters
@@ -192,19 +190,19 @@ def variants_of(
     run
         The traffic; what is wrong is wrong where it hurts it most.
     tuned
-        The profile as tuned; the default takes its place where None.
+        The profile as tuned.
     wanted
         Names, of ``meanings``.
     """
     default = PROFILES["roce-default"]()
-    base = tuned or default
+    run.config(0, tuned)  # raises where it names a switch that there is not
     found = []
-    if "roce-tuned" in wanted and tuned is not None:
+    if "roce-tuned" in wanted:
         found.append(Variant("roce-tuned", "roce", tuned))
     if "roce-default" in wanted:
         found.append(Variant("roce-default", "roce", default))
     for name, change in MISCONFIGURATIONS.items():
         if name in wanted:
-            profile, faults = change(run, base)
+            profile, faults = change(run, tuned)
             found.append(Variant(name, "roce", replace(profile, name=name), faults))
     return tuple(found)

@@ -25,6 +25,7 @@ from gpufabric.sim.packet_fabric import (
 from gpufabric.sim.packet_faults import LinkDown, PacketFault
 from gpufabric.sim.packet_hops import HopTable
 from gpufabric.sim.packet_messages import After
+from gpufabric.sim.packet_override import numbered
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.profile import Profile, default_profile
 from gpufabric.sim.run import Plant, assumptions, complete, traffic_of
@@ -123,7 +124,7 @@ class PreparedRun:
 
     def config(self, seed: int, profile: Profile | None = None) -> PacketConfig:
         """Return the settings with random numbers of their own for each seed."""
-        config = (profile or self.profile).config
+        config = numbered((profile or self.profile).config, self.plant.channels)
         if self.hops:
             mode = PER_PACKET[self.scenario.routing.mode]
             config = replace(config, routing=replace(config.routing, mode=mode))
@@ -159,6 +160,7 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
     check_scenario(scenario)
     profile = scenario.profile or default_profile(plant.fabric.protocol)
     scenario, choices = complete(plant, replace(scenario, profile=profile))
+    numbered(profile.config, plant.channels)
     failures = find_failures(plant.fabric, scenario.fail, scenario.seed)
     if traffic is None:
         traffic = traffic_of(plant, scenario)

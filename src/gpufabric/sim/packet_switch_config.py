@@ -181,10 +181,10 @@ class PortOverride:
     Parameters
     ----------
     switches
-        All ports of these switches.
+        All ports of these switches: their names in the fabric, or numbers.
     ports
-        These ports beside, each named by the channel that leaves it; a NIC's port too. Neither
-        `switches` nor `ports`: every port of the fabric.
+        These ports beside, DEVICE[PORT] in the fabric or the number of the channel that leaves
+        it; a NIC's port too. Neither `switches` nor `ports`: every port of the fabric.
     classes
         Classes; all where empty.
     kind
@@ -207,8 +207,8 @@ class PortOverride:
         As in ``Ecn``. With Kmin at or above Kmax all packets above Kmin are marked.
     """
 
-    switches: tuple[int, ...] = ()
-    ports: tuple[int, ...] = ()
+    switches: tuple[int | str, ...] = ()
+    ports: tuple[int | str, ...] = ()
     classes: tuple[int, ...] = ()
     kind: ClassKind | None = None
     queue: int | None = None

@@ -66,6 +66,8 @@ def _parameter(field: Field[Any], hint: Any, meaning: str) -> Parameter:
     named = [kind for kind in kinds if kind is not type(None)]
     is_tuple = typing.get_origin(named[0]) is tuple
     kind: Any = typing.get_args(named[0])[0] if is_tuple else named[0]
+    if isinstance(kind, types.UnionType):
+        kind = typing.get_args(kind)
     default = field.default if field.default_factory is MISSING else field.default_factory()
     is_required = default is MISSING
     return Parameter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
@@ -219,6 +220,9 @@ class _Reader:
             if not isinstance(item, RefusedItem):
                 self.note(path, _("a section or list stands where one value is wanted."))
             return base
+        if isinstance(kind, tuple):
+            number = _number(item, int)
+            return item.text if number is None else number
         if issubclass(kind, Enum):
             return self.word(item, kind, path, base)
         value = _number(item, kind)
@@ -288,7 +292,8 @@ def profile_text(profile: Profile, remarks: tuple[str, ...] = ()) -> str:
     remarks
         Lines for the head of the file.
     """
-    lines = [line for remark in remarks for line in _comment(remark, 0)]
+    told = (*remarks, *profile.remarks)
+    lines = [line for remark in told for line in _comment(remark, 0)]
     lines += [f"profile: {profile.name}", f"base: {_base_of(profile)}", ""]
     lines += _comment(" ".join(filter(None, (meaning_of(PacketConfig), notes_of(PacketConfig)))), 0)
     lines += _section_lines(profile.config, 0, profile, "")
@@ -353,7 +358,12 @@ def _scalar(value: Any) -> str:
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, tuple):
-        return "[" + ", ".join(_scalar(one) for one in value) + "]"
+        return "[" + ", ".join(_entry(one) for one in value) + "]"
     if is_dataclass(value):
         return _flow(value)
     return repr(value) if isinstance(value, float) else str(value)
+
+
+def _entry(value: Any) -> str:
+    """Return one value of a list; names of ports have brackets, which mean a list."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _scalar(value)
