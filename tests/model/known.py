@@ -12,4 +12,7 @@ KNOWN = KnownNames(
     },
     hosts={"dgx-h100": 8, "dgx-b300": 8, "gb300-nvl72": 72, "gb300 nvl72": 72},
     models=frozenset({"llama3-8b", "llama3-70b"}),
+    quantities=frozenset(
+        {"energy.usd_per_kwh", "energy.pue", "gpu_hour.usd.h100", "staff.usd_per_year"}
+    ),
 )

@@ -111,19 +111,39 @@ site:
   usd_per_kwh: 0.08
 storage: {wanted: true, gbps_per_host: 200}
 management: {wanted: false}
+team: {infiniband: none, ethernet: expert}
+offers:
+- {name: acme, fabric: roce, usd_per_port_month: 45, term_months: 24}
+cost:
+  horizon_years: 5
+  decide_by: p90
+  budget_usd: 5000000
+  draws: 1000
+  assumptions: {energy.usd_per_kwh: 0.12, gpu_hour.usd.h100: [2, 3, 4]}
 catalog: devices
 spares_pct: 2.5
 seed: 7
 """)
     unset = {
         name
-        for part in (spec, spec.workload, spec.workload.parallelism, spec.candidates[0], spec.site)
+        for part in (
+            spec,
+            spec.workload,
+            spec.workload.parallelism,
+            spec.candidates[0],
+            spec.site,
+            spec.team,
+            spec.cost,
+        )
         for name in type(part).model_fields
         if name not in part.model_fields_set
     }
     assert unset == {"global_batch", "sequence_tokens"}, "these go with training"
     assert isinstance(spec.host, GenericHost)
     assert spec.host.n_rails == 8
+    assert spec.cost.assumptions["energy.usd_per_kwh"].high == 0.12
+    assert spec.cost.assumptions["gpu_hour.usd.h100"].mid == 3.0
+    assert spec.offers[0].term_months == 24
     assert spec.candidates[0].oversubscription.total == 2.0
     assert spec.candidates[0].switch.core == "best"
     assert spec.catalog_folder == Path("devices")

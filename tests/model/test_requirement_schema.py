@@ -55,7 +55,7 @@ def test_every_field_is_described_and_has_a_default_unless_required(
     schema: dict[str, Any],
 ) -> None:
     parts = {"spec": schema, **schema["$defs"]}
-    assert len(parts) == 11
+    assert len(parts) == 15
     for part, content in parts.items():
         assert content["additionalProperties"] is False, part
         assert content["description"], part
@@ -73,8 +73,10 @@ def test_only_these_fields_are_required(schema: dict[str, Any]) -> None:
     assert schema["anyOf"] == [{"required": ["gpus"]}, {"required": ["hosts"]}]
     required = {name: part.get("required") for name, part in schema["$defs"].items()}
     assert {name: keys for name, keys in required.items() if keys} == {
+        "Assumption": ["low", "mid", "high"],
         "Candidate": ["fabric"],
         "GenericHost": ["gpus", "nics", "nic_gbps"],
+        "SpecOffer": ["name"],
     }
 
 

@@ -26,6 +26,10 @@ PLACES = {
     "Site": "Site: `site`",
     "StorageNetwork": "Storage: `storage` as a mapping",
     "ManagementNetwork": "Management: `management` as a mapping",
+    "Team": "Team: `team`",
+    "SpecOffer": "Offer: one entry of `offers`",
+    "CostQuestion": "Cost: `cost`",
+    "Assumption": "Assumption: one entry of `cost.assumptions` as a mapping",
 }
 
 
@@ -41,8 +45,8 @@ def _one(choice: dict[str, Any]) -> str:
     if "enum" in choice:
         return ", ".join(f"`{value}`" for value in choice["enum"])
     kind = choice["type"]
-    if kind == "array":
-        return "a list"
+    if kind in ("array", "object"):
+        return {"array": "a list", "object": "a mapping"}[kind]
     if kind in ("string", "boolean"):
         ratio = str(choice.get("pattern", "")).startswith("^[0-9]")
         return (
@@ -60,7 +64,7 @@ def default(name: str, field: dict[str, Any], required: list[str]) -> str:
     value = field.get("default")
     if name in required:
         return "required"
-    if value is None or isinstance(value, dict):
+    if value is None or isinstance(value, dict | list):
         return ""
     return f"`{json.dumps(value)}`" if not isinstance(value, str) else f"`{value}`"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
+from gpufabric.catalog.cost_constants import cost_constants
 from gpufabric.catalog.host import Host
 from gpufabric.catalog.identity import Identity, lookup_key
 from gpufabric.catalog.models import AnyDevice
@@ -95,6 +96,7 @@ class Catalog:
             },
             hosts={name: host.gpus for host in self.hosts.values() for name in _names_of(host)},
             models=model_names(),
+            quantities=frozenset(cost_constants()),
         )
 
     @property

@@ -26,11 +26,14 @@ class KnownNames:
         Lower-case name or alias of each host: its GPUs.
     models
         Lower-case name or alias of each language model; none is checked where it is empty.
+    quantities
+        Keys of the cost model.
     """
 
     switches: Mapping[str, tuple[str, str | None]]
     hosts: Mapping[str, int]
     models: frozenset[str] = field(default=frozenset())
+    quantities: frozenset[str] = frozenset()
 
     def switch(self, name: str) -> tuple[str, str | None] | None:
         """Return fabric and generation of the switch `name`, or None where it is unknown."""

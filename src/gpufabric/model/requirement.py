@@ -35,6 +35,7 @@ from gpufabric.model.spec_coherence import (
     not_a_multiple,
 )
 from gpufabric.model.spec_faults import field_faults, placed_faults
+from gpufabric.model.spec_money import CostQuestion, GivenOffers, SpecOffer, Team
 from gpufabric.model.spec_parts import (
     MAX_GPUS,
     MAX_HOSTS,
@@ -67,6 +68,7 @@ from gpufabric.model.yaml_text import printable
 
 __all__ = [
     "Candidate",
+    "CostQuestion",
     "GenericHost",
     "Growth",
     "KnownNames",
@@ -76,8 +78,10 @@ __all__ = [
     "Parallelism",
     "Requirement",
     "Site",
+    "SpecOffer",
     "StorageNetwork",
     "SwitchChoice",
+    "Team",
     "Workload",
     "load_requirement",
     "parse_requirement",
@@ -166,6 +170,18 @@ class Requirement(SpecPart):
         default=ManagementNetwork(),
         description="Management (out-of-band) network: true, false, or a mapping. "
         "Left out: wanted.",
+    )
+    team: Team = Field(
+        default=Team(), description="Skill of those who will run the network. Left out: basic."
+    )
+    offers: GivenOffers = Field(
+        default=(SpecOffer(name="naas"),),
+        description="Networks as a service to hold against buying: true (one, its price reckoned "
+        "from a provider's cost), false (none), or a list of offers. Left out: true.",
+    )
+    cost: CostQuestion = Field(
+        default=CostQuestion(),
+        description="Time, bounds and assumptions of the cost model.",
     )
     catalog: Text | None = Field(
         default=None,

@@ -15,9 +15,11 @@ __all__ = [
     "RATIO_PATTERN",
     "SHORT_CANDIDATE_PATTERN",
     "TIERS",
+    "long_assumption",
     "long_candidate",
     "long_candidates",
     "long_network",
+    "long_offers",
     "long_oversubscription",
     "long_ratio",
     "long_spec",
@@ -119,6 +121,38 @@ def long_ratio(value: object) -> object:
 def long_network(value: object) -> object:
     """Return a wish for a storage or management network as a mapping."""
     return {"wanted": value} if isinstance(value, bool) else value
+
+
+def long_offers(value: object) -> object:
+    """Return offers as a list: none where subscriptions are not to be looked at.
+
+    Examples
+    --------
+    >>> long_offers(False), long_offers(True)
+    ([], [{'name': 'naas'}])
+    """
+    if isinstance(value, bool):
+        return [{"name": "naas"}] if value else []
+    return value
+
+
+def long_assumption(value: object) -> object:
+    """Return an assumption as a mapping.
+
+    Examples
+    --------
+    >>> long_assumption([1, 2, 4])
+    {'low': 1.0, 'mid': 2.0, 'high': 4.0}
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return {"low": float(value), "mid": float(value), "high": float(value)}
+    if isinstance(value, list | tuple) and len(value) == 3 and all(map(_is_number, value)):
+        return dict(zip(("low", "mid", "high"), map(float, value), strict=True))
+    return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def long_spec(spec: Mapping[str, object]) -> dict[str, object]:

@@ -62,6 +62,7 @@ def coherence_faults(spec: Spec, known: KnownNames | None = None) -> Iterator[Fi
     yield from _parallelism_faults(spec, host_gpus)
     yield from _kind_faults(_mapping(spec, "workload"))
     yield from _name_faults(spec)
+    yield from _offer_faults(spec)
     for index, candidate in enumerate(_candidates(spec)):
         yield from _candidate_faults(candidate, ("candidates", index))
         yield from _rail_faults(candidate, _mapping(spec, "host"), ("candidates", index))
@@ -91,6 +92,44 @@ def catalogue_faults(spec: Spec, known: KnownNames) -> Iterator[FieldFault]:
                 path = ("candidates", index, "switch", tier)
                 yield from _switch_faults(name, candidate, path, known)
     yield from _switches_as_candidates(spec, known)
+    yield from _assumption_faults(_mapping(_mapping(spec, "cost"), "assumptions"), known)
+
+
+def _assumption_faults(given: Spec, known: KnownNames) -> Iterator[FieldFault]:
+    for key in given:
+        if key not in known.quantities:
+            yield FieldFault(
+                ("cost", "assumptions", key),
+                _("the cost model has no such number."),
+                expected=_("a key of the ledger, such as {key}").format(key="energy.usd_per_kwh"),
+                remedy=nearest(str(key)[:64], sorted(known.quantities)),
+                is_about_key=True,
+            )
+
+
+def _offer_faults(spec: Spec) -> Iterator[FieldFault]:
+    """Refuse offers of one name, and offers of a candidate that is not there."""
+    offers = spec.get("offers")
+    names = {str(candidate.get("name")) for candidate in _candidates(spec)}
+    taken: set[str] = set()
+    for index, offer in enumerate(offers if isinstance(offers, list | tuple) else ()):
+        if not isinstance(offer, Mapping):
+            continue
+        name, candidate = offer.get("name"), offer.get("candidate")
+        if isinstance(name, str) and name.lower() in taken:
+            yield FieldFault(
+                ("offers", index, "name"),
+                _('the name "{name}" is taken by another offer.').format(name=printable(name)),
+                expected=_("another name for each offer"),
+            )
+        taken.add(str(name).lower())
+        if isinstance(candidate, str) and candidate not in names:
+            yield FieldFault(
+                ("offers", index, "candidate"),
+                _('there is no candidate "{name}".').format(name=printable(candidate)),
+                expected=_("one of {names}").format(names=", ".join(sorted(names))),
+                remedy=nearest(candidate[:64], sorted(names)),
+            )
 
 
 def _model_faults(name: object, known: KnownNames) -> Iterator[FieldFault]:
