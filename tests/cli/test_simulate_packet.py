@@ -14,6 +14,8 @@ from gpufabric.sim.flow_columns import (
     LINK_RESULTS,
     PACKET_FLOW_RESULTS,
     PACKET_LINK_RESULTS,
+    PACKET_SERIES_RESULTS,
+    SERIES_RESULTS,
 )
 from gpufabric.sim.packet_outcome import COUNTERS
 from gpufabric.sim.profile import PROFILES
@@ -75,6 +77,7 @@ def test_results_as_files(capsys: Capture, made: Path, tmp_path: Path) -> None:
         "packets.html",
         "report.html",
         "result.json",
+        "series.csv",
         "trace.json",
     ]
     page = (tmp_path / "packets.html").read_text(encoding="utf-8")
@@ -85,6 +88,12 @@ def test_results_as_files(capsys: Capture, made: Path, tmp_path: Path) -> None:
     channels = pyarrow.csv.read_csv(tmp_path / "channels.csv")
     assert flows.column_names == [one.name for one in (*FLOW_RESULTS, *PACKET_FLOW_RESULTS)]
     assert channels.column_names == [one.name for one in (*LINK_RESULTS, *PACKET_LINK_RESULTS)]
+    series = pyarrow.csv.read_csv(tmp_path / "series.csv")
+    columns = (*SERIES_RESULTS, *PACKET_SERIES_RESULTS)
+    assert series.column_names == [one.name for one in columns]
+    deepest = max(channels["most_queued_bytes"].to_pylist())
+    assert max(series["deepest_bytes"].to_pylist()) == deepest
+    assert 0.9 < max(series["most"].to_pylist()) <= 1.0
     counters = json.loads((tmp_path / "result.json").read_text())["packets"]
     assert sum(flows["cnps"].to_pylist()) == counters["cnps"] > 0
     assert sum(channels["marked"].to_pylist()) == counters["ecn_marks"] > 0

@@ -16,6 +16,7 @@ from gpufabric.sim.flow_columns import (
     LINK_RESULTS,
     PACKET_FLOW_RESULTS,
     PACKET_LINK_RESULTS,
+    PACKET_SERIES_RESULTS,
     SERIES_RESULTS,
     FileColumn,
 )
@@ -35,6 +36,7 @@ FILES = (
     ("`series`: utilisation over time", SERIES_RESULTS),
     ("`flows` with `--engine packet`: beside", PACKET_FLOW_RESULTS),
     ("`channels` with `--engine packet`: beside", PACKET_LINK_RESULTS),
+    ("`series` with `--engine packet`: beside", PACKET_SERIES_RESULTS),
     ("Metrics of a what-if", run_columns(())),
     ("Metrics of a what-if with `--engine packet`: beside", PACKET_METRICS),
 )

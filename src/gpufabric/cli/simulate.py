@@ -234,7 +234,7 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
         until_s=np.inf if until is None else until,
         reconverge_s=reconverge,
         has_gpudirect=not no_gpudirect,
-        n_bins=bins if plot or engine != "packet" else 0,
+        n_bins=bins if output is not None or engine != "packet" else 0,
         engine=engine,
         profile=None if profile is None else find_profile(profile),
     )

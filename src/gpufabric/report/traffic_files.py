@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 from gpufabric.core.files import write_text, writing
 from gpufabric.sim.flow_columns import (
@@ -18,9 +19,11 @@ from gpufabric.sim.flow_columns import (
     LINK_RESULTS,
     PACKET_FLOW_RESULTS,
     PACKET_LINK_RESULTS,
+    PACKET_SERIES_RESULTS,
     SERIES_RESULTS,
     FileColumn,
 )
+from gpufabric.sim.packet_series import queues_of_tiers
 from gpufabric.sim.traffic_result import STATUS_WORDS, TrafficResult
 
 __all__ = ["FORMATS", "TableFormat", "write_table", "write_traffic"]
@@ -38,7 +41,7 @@ def write_traffic(result: TrafficResult, folder: Path, form: TableFormat = "csv"
         write_table(folder / f"channels.{form}", *_channel_table(result)),
     ]
     if result.series is not None:
-        paths.append(write_table(folder / f"series.{form}", SERIES_RESULTS, _series(result)))
+        paths.append(write_table(folder / f"series.{form}", *_series_table(result)))
     return paths
 
 
@@ -54,6 +57,15 @@ def _channel_table(result: TrafficResult) -> tuple[tuple[FileColumn, ...], dict[
         return LINK_RESULTS, _channels(result)
     more = result.packets.by_channel(len(result.channels))
     return (*LINK_RESULTS, *PACKET_LINK_RESULTS), {**_channels(result), **more}
+
+
+def _series_table(result: TrafficResult) -> tuple[tuple[FileColumn, ...], dict[str, Any]]:
+    if result.packets is None or result.packets.result.series is None:
+        return SERIES_RESULTS, _series(result)
+    deepest_bytes, paused = queues_of_tiers(result.packets.result.series, result.channels)
+    used = _used_tiers(result)
+    more = {"deepest_bytes": deepest_bytes[:, used].ravel(), "paused": paused[:, used].ravel()}
+    return (*SERIES_RESULTS, *PACKET_SERIES_RESULTS), {**_series(result), **more}
 
 
 def write_table(path: Path, columns: tuple[FileColumn, ...], values: Mapping[str, Any]) -> Path:
@@ -121,7 +133,7 @@ def _series(result: TrafficResult) -> dict[str, Any]:
     series = result.series
     assert series is not None
     n_bins, n_tiers = series.mean.shape
-    used = np.flatnonzero(np.isfinite(series.mean).any(axis=0))
+    used = _used_tiers(result)
     start_s = np.repeat(np.arange(n_bins) * series.bin_s, len(used))
     tiers = np.array(result.channels.tiers)[used]
     assert n_tiers == len(result.channels.tiers)
@@ -131,3 +143,10 @@ def _series(result: TrafficResult) -> dict[str, Any]:
         "mean": series.mean[:, used].ravel(),
         "most": series.most[:, used].ravel(),
     }
+
+
+def _used_tiers(result: TrafficResult) -> NDArray[np.intp]:
+    """Return the tiers that have channels."""
+    assert result.series is not None
+    used: NDArray[np.intp] = np.flatnonzero(np.isfinite(result.series.mean).any(axis=0))
+    return used

@@ -14,6 +14,7 @@ __all__ = [
     "LINK_RESULTS",
     "PACKET_FLOW_RESULTS",
     "PACKET_LINK_RESULTS",
+    "PACKET_SERIES_RESULTS",
     "SERIES_RESULTS",
     "FileColumn",
 ]
@@ -138,3 +139,9 @@ SERIES_RESULTS = (
     FileColumn("mean", "number", "Mean utilisation of its channels in the bin [1]."),
     FileColumn("most", "number", "Utilisation of the busiest of them in the bin [1]."),
 )
+
+PACKET_SERIES_RESULTS = (
+    FileColumn("deepest_bytes", "number", "Deepest queue of a class at its channels [byte]."),
+    FileColumn("paused", "number", "Share of the bin that its most paused class stood still [1]."),
+)
+"""Columns that ``--engine packet`` adds to ``SERIES_RESULTS``."""

@@ -19,6 +19,7 @@ from gpufabric.sim.packet_outcome import PacketOutcome
 from gpufabric.sim.packet_prepared import PreparedRun, prepare
 from gpufabric.sim.packet_problem import PacketProblem
 from gpufabric.sim.packet_recording import Recording
+from gpufabric.sim.packet_series import series_of_tiers
 from gpufabric.sim.run import Plant, head_of, release_s_of, run_scenario
 from gpufabric.sim.scenario import Scenario
 from gpufabric.sim.traffic import Traffic
@@ -151,6 +152,8 @@ def _measured(
         alone_s(problem, asked.pairs, asked.profile, traffic.n_flows) + asked.host_s
     )[far]
     finished = status == FINISHED
+    channels = table_of_fabric(asked.now, plant.channels)
+    series = None if result.series is None else series_of_tiers(result.series, channels)
     return TrafficResult(
         traffic=traffic,
         names=plant.endpoints.names,
@@ -162,9 +165,9 @@ def _measured(
         hops=routed.hops,
         bound_s=ideal.bound_s(finished),
         end_s=_end_s(result, finished, finish_s),
-        channels=table_of_fabric(asked.now, plant.channels),
+        channels=channels,
         carried_bytes=_carried(asked, result, finished),
-        series=None,
+        series=series,
         head={**head, "model": dict(zip(("name", "version"), PACKET_MODEL, strict=True))},
         decisions=decisions,
         packets=PacketOutcome(result, asked.pairs, asked.profile, problem),
