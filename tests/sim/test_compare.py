@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from gpufabric.sim.profile import PROFILES
 from gpufabric.sim.profile_file import with_value
 from gpufabric.sim.routing_choice import Routing
 from gpufabric.sim.scenario import Scenario
+from gpufabric.sim.sweep_journal import open_journal
 from gpufabric.sim.traffic import PatternOptions
 from tests.sim.plants import HALF_SMALL_LEAFS, plant
 
@@ -103,6 +106,39 @@ def test_iterations_differ_and_are_the_same_again_in_any_chunks() -> None:
     assert [it.took_s for it in again.iterations][:3] == took_s
     (still,) = run_trials([trial], [prepared()], 1, (0.0, 8e-3), lambda _n: None)
     assert still.summary()["coefficient_of_variation"] is None
+
+
+class CutError(Exception):
+    """The run is cut off."""
+
+
+def test_a_comparison_that_was_cut_off_goes_on_where_it_was(tmp_path: Path) -> None:
+    trials = [one.trial for one in found().values() if one.trial.prepared == 0][:2]
+
+    def cut(n: int) -> None:
+        if n >= 5:
+            raise CutError
+
+    def done(told: Callable[[int], None]) -> list[Compared]:
+        with open_journal(tmp_path / "compare.jsonl") as journal:
+            return run_trials(trials, [prepared()], 7, (5.0, 8e-3), told, journal)
+
+    with pytest.raises(CutError):
+        done(cut)
+    told: list[int] = []
+    again = done(told.append)
+    assert told[0] == 5
+    assert told[-1] == 14
+    whole = run_trials(trials, [prepared()], 7, (5.0, 8e-3), lambda _n: None)
+    assert [one.summary() for one in again] == [one.summary() for one in whole]
+    written = (tmp_path / "compare.jsonl").read_bytes()
+    told.clear()
+    done(told.append)
+    assert told == [14]
+    assert (tmp_path / "compare.jsonl").read_bytes() == written
+    with open_journal(tmp_path / "compare.jsonl") as journal:
+        run_trials(trials, [prepared()], 7, (6.0, 8e-3), told.append, journal)
+    assert told[1] == 0
 
 
 def test_tail_and_variation_are_those_of_the_iterations() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,9 +25,11 @@ from gpufabric.sim.packet_prepared import PreparedRun, prepare
 from gpufabric.sim.profile import PROFILES, Profile
 from gpufabric.sim.run import Plant, plant_of
 from gpufabric.sim.scenario import Scenario, check_scenario
+from gpufabric.sim.sweep_journal import open_journal
 
 __all__ = ["CompareOutput", "Comparison", "Repeats", "run_compare"]
 
+JOURNAL = "compare.jsonl"
 MOST_ITERATIONS = 100_000
 DEADLINE = 20
 """An iteration ends after so many times what the endpoints allow at best."""
@@ -77,8 +80,14 @@ def run_compare(asked: Comparison) -> None:
     repeats = asked.repeats
     until_s = repeats.until_s or DEADLINE * max(_bound_s(run) for run in runs)
     total = len(trials) * repeats.iterations
-    with workers("local", None, repeats.jobs), progress_bar(_("iterations"), total) as told:
-        found = run_trials(trials, runs, repeats.iterations, (repeats.skew_us, until_s), told)
+    folder, times = asked.output.folder, (repeats.skew_us, until_s)
+    place = nullcontext() if folder is None else open_journal(folder / JOURNAL)
+    with (
+        place as journal,
+        workers("local", None, repeats.jobs),
+        progress_bar(_("iterations"), total) as told,
+    ):
+        found = run_trials(trials, runs, repeats.iterations, times, told, journal)
     head = {
         **asked.scenario.to_json(),
         "profile": None,
@@ -87,7 +96,9 @@ def run_compare(asked: Comparison) -> None:
         "until_s": until_s,
         "fabrics": [_fabric_json(run) for run in runs],
     }
-    paths = [] if asked.output.folder is None else write_compared(found, head, asked.output.folder)
+    paths = []
+    if folder is not None:
+        paths = [folder / JOURNAL, *write_compared(found, head, folder)]
     if asked.output.as_json:
         content = {**compare_json(found, head), "files": [str(path) for path in paths]}
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))

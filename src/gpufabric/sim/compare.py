@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +14,9 @@ from gpufabric.sim.compare_variants import Variant
 from gpufabric.sim.packet import simulate_packets
 from gpufabric.sim.packet_outcome import COUNTERS, PacketOutcome
 from gpufabric.sim.packet_prepared import PreparedRun
+from gpufabric.sim.packet_run import PACKET_MODEL
+from gpufabric.sim.run_key import content_of, key_of
+from gpufabric.sim.sweep_journal import Journal
 
 __all__ = ["Compared", "Iteration", "Trial", "run_trials"]
 
@@ -54,6 +57,25 @@ class Iteration(NamedTuple):
     fct_s: Floats  # of the flows over the network that finished
     unfinished: int
     counters: dict[str, float]
+
+    def to_metrics(self) -> dict[str, Any]:
+        """Return all of it as a journal keeps it."""
+        took_s = self.took_s if np.isfinite(self.took_s) else None
+        head = {"took_s": took_s, "fct_s": self.fct_s.tolist(), "unfinished": self.unfinished}
+        return {**head, **self.counters}
+
+    @classmethod
+    def from_metrics(cls, metrics: Mapping[str, Any]) -> Iteration | None:
+        """Return what a journal kept; None if something is missing."""
+        if not {"took_s", "fct_s", "unfinished", *COUNTERS} <= set(metrics):
+            return None
+        took_s = metrics["took_s"]
+        return cls(
+            np.nan if took_s is None else took_s,
+            np.array(metrics["fct_s"], np.float64),
+            metrics["unfinished"],
+            {name: metrics[name] for name in COUNTERS},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +146,7 @@ def run_trials(
     n_iterations: int,
     times: tuple[float, float],
     told: Callable[[int], None],
+    journal: Journal | None = None,
 ) -> list[Compared]:
     """Return all iterations of all trials, in order.
 
@@ -140,43 +163,84 @@ def run_trials(
         iteration, finished or not [s].
     told
         Called with the number of iterations so far.
+    journal
+        Where each iteration is put down as soon as it is there; those in it are not run again.
 
     Notes
     -----
     joblib's ``parallel_config`` says where the runs take place; the results are the same anywhere.
     """
-    found: dict[int, dict[int, Iteration]] = {at: {} for at in range(len(trials))}
-    jobs = _jobs(trials, runs, n_iterations, times)
-    for trial, first, iterations in Parallel(
+    keys = _keys(trials, runs, n_iterations, times)
+    found = _known(keys, journal)
+    told(sum(len(one) for one in found))
+    for trial, iterations in Parallel(
         return_as="generator_unordered", batch_size=1, max_nbytes=None
-    )(jobs):
-        found[trial].update(enumerate(iterations, first))
-        told(sum(len(one) for one in found.values()))
+    )(_jobs(trials, runs, found, n_iterations, times)):
+        found[trial].update(iterations)
+        if journal is not None:
+            for number, iteration in iterations.items():
+                journal.add(keys[trial][number], iteration.to_metrics())
+        told(sum(len(one) for one in found))
+    if journal is not None:
+        journal.put_in_order([key for row in keys for key in row])
     return [
         Compared(trial, tuple(found[at][number] for number in range(n_iterations)))
         for at, trial in enumerate(trials)
     ]
 
 
-def _jobs(
+def _keys(
     trials: Sequence[Trial],
     runs: Sequence[PreparedRun],
     n_iterations: int,
     times: tuple[float, float],
+) -> list[list[str]]:
+    """Return what a journal knows each iteration by: all that its result depends on."""
+    keys = []
+    for trial in trials:
+        run, variant = runs[trial.prepared], trial.variant
+        content = content_of(run.scenario.pattern)
+        parts = [run.plant.digest, content, run.scenario.to_json(), *times]
+        parts += [variant.profile.to_json(), [repr(fault) for fault in variant.faults]]
+        one = key_of(PACKET_MODEL, ["compare", *parts])
+        keys.append([f"{one}-{number}" for number in range(n_iterations)])
+    return keys
+
+
+def _known(keys: Sequence[Sequence[str]], journal: Journal | None) -> list[dict[int, Iteration]]:
+    """Return the iterations of each trial that the journal has."""
+    found: list[dict[int, Iteration]] = []
+    for row in keys:
+        done = {} if journal is None else dict(journal.known(row))
+        mine = {at: Iteration.from_metrics(done[key]) for at, key in enumerate(row) if key in done}
+        found.append({at: one for at, one in mine.items() if one is not None})
+    return found
+
+
+def _jobs(
+    trials: Sequence[Trial],
+    runs: Sequence[PreparedRun],
+    found: Sequence[Mapping[int, Iteration]],
+    n_iterations: int,
+    times: tuple[float, float],
 ) -> Iterator[Any]:
     for first in range(0, n_iterations, CHUNK):
-        numbers = range(first, min(first + CHUNK, n_iterations))
         for at, trial in enumerate(trials):
-            run = runs[trial.prepared]
-            yield delayed(_work)(at, run, trial.variant, numbers, times)
+            last = min(first + CHUNK, n_iterations)
+            numbers = tuple(number for number in range(first, last) if number not in found[at])
+            if numbers:
+                yield delayed(_work)(at, runs[trial.prepared], trial.variant, numbers, times)
 
 
 def _work(
-    trial: int, run: PreparedRun, variant: Variant, numbers: range, times: tuple[float, float]
-) -> tuple[int, int, list[Iteration]]:
+    trial: int,
+    run: PreparedRun,
+    variant: Variant,
+    numbers: Sequence[int],
+    times: tuple[float, float],
+) -> tuple[int, dict[int, Iteration]]:
     skew_us, until_s = times
-    found = [_iteration(run, variant, number, skew_us, until_s) for number in numbers]
-    return trial, numbers.start, found
+    return trial, {one: _iteration(run, variant, one, skew_us, until_s) for one in numbers}
 
 
 def _iteration(

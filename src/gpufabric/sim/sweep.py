@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
-import gpufabric
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
 from gpufabric.sim.packet_outcome import COUNTERS
 from gpufabric.sim.packet_run import PACKET_MODEL, run_with_engine
 from gpufabric.sim.profile import default_profile
 from gpufabric.sim.run import Plant, traffic_of
+from gpufabric.sim.run_key import content_of, key_of
 from gpufabric.sim.scenario import (
     FABRIC_KEYS,
     PROFILE_KEYS,
@@ -183,10 +179,10 @@ def make_points(
         plant = plants[fabric_values(values)]
         digest, protocol = fabrics[plant]
         varied = _varied(scenario, values, protocol)
-        content = _content(varied.pattern)
+        content = content_of(varied.pattern)
         for seed in range(scenario.seed, scenario.seed + n_seeds):
             mine = replace(varied, seed=seed)
-            key = _key(mine, digest, content)
+            key = key_of(model_of(mine.engine), [digest, content, mine.to_json()])
             points.append(Point(len(points), values, plant, mine, key))
     return tuple(points)
 
@@ -228,16 +224,6 @@ def check_size(axes: Sequence[Axis], n_seeds: int) -> None:
         raise InputError(Fault("--sweep, --seeds", what, _("1 to {most}").format(most=MOST_POINTS)))
 
 
-@functools.cache
-def _content(pattern: str) -> str:
-    """Return the hash of a file of flows; empty for a pattern that is none."""
-    path = Path(pattern)
-    if pattern in PATTERNS or not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def model_of(engine: str) -> tuple[str, int]:
     """Return name and version of an engine's model."""
     return PACKET_MODEL if engine == "packet" else (MODEL, MODEL_VERSION)
@@ -246,13 +232,6 @@ def model_of(engine: str) -> tuple[str, int]:
 def metric_names(engine: str) -> tuple[str, ...]:
     """Return the numbers that are kept of every run of an engine."""
     return (*METRICS, *COUNTERS) if engine == "packet" else METRICS
-
-
-def _key(scenario: Scenario, digest: str, content: str) -> str:
-    model = model_of(scenario.engine)
-    parts = [gpufabric.__version__, *model, digest, content, scenario.to_json()]
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def run_sweep(

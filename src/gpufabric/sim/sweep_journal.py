@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from gpufabric.core.errors import Fault, InputError, StateError
 from gpufabric.core.files import writing
@@ -16,7 +16,8 @@ from gpufabric.core.text import _
 
 __all__ = ["Journal", "open_journal"]
 
-Metrics = dict[str, float | None]
+Metrics = Mapping[str, Any]
+"""Numbers, None, or lists of numbers."""
 
 
 class Journal:
@@ -48,9 +49,7 @@ class Journal:
         try:
             entry = json.loads(line)
             key, metrics = entry["key"], entry["metrics"]
-            if isinstance(key, str) and all(
-                value is None or isinstance(value, int | float) for value in metrics.values()
-            ):
+            if isinstance(key, str) and all(_is_value(value) for value in metrics.values()):
                 return key, metrics
         except (ValueError, KeyError, TypeError, AttributeError):
             pass
@@ -62,7 +61,7 @@ class Journal:
             )
         )
 
-    def known(self, keys: Iterable[str]) -> Iterator[tuple[str, Mapping[str, float | None]]]:
+    def known(self, keys: Iterable[str]) -> Iterator[tuple[str, Metrics]]:
         """Yield those of the keys that have a result, with it."""
         for key in keys:
             if key in self._results:
@@ -87,7 +86,13 @@ class Journal:
                 file.write(_line(key, self._results[key]))
 
 
-def _line(key: str, metrics: Mapping[str, float | None]) -> bytes:
+def _is_value(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(one, int | float) for one in value)
+    return value is None or isinstance(value, int | float)
+
+
+def _line(key: str, metrics: Metrics) -> bytes:
     return json.dumps({"key": key, "metrics": metrics}, allow_nan=False).encode() + b"\n"
 
 
