@@ -23,6 +23,7 @@ __all__ = [
     "gpu_hour_usd",
     "interruptions",
     "lost_shares",
+    "stop_hours",
     "wanted_gpu_hours",
 ]
 
@@ -134,15 +135,14 @@ def interruptions(case: Case, draws: Draws) -> Interruptions:
 def _failures(case: Case, draws: Draws) -> Floats:
     """Share of GPU-hours that failures take.
 
-    A job that stops loses half the time between checkpoints, the restart, and, where no
-    automatism works around the fault, the time until it is located. Then hosts behind the fault are
-    out until it is repaired, unless a spare host stands in; with several planes they run on at
-    less bandwidth instead, and the whole job with them.
+    A job that stops loses what `stop_hours` tells. Then hosts behind the fault are out until it
+    is repaired, unless a spare host stands in; with several planes they run on at less bandwidth
+    instead, and the whole job with them.
     """
     facts, exposure = case.facts, case.facts.exposure
     events = interruptions(case, draws)
     stopping = events.stopping(exposure.planes, draws)
-    job_hours = facts.job_gpus * stopping * _stop_hours(case, draws)
+    job_hours = facts.job_gpus * stopping * stop_hours(case, draws)
     hours, switch_hours = draws["repair.hours"], draws["repair.switch_hours"]
     repair = events.access * hours * facts.host_gpus
     repair = repair + events.leafs * switch_hours * exposure.hosts_per_leaf * facts.host_gpus
@@ -159,11 +159,31 @@ def _failures(case: Case, draws: Draws) -> Floats:
     return share
 
 
-def _stop_hours(case: Case, draws: Draws) -> Floats:
-    """Hours that a job loses when it stops."""
+def stop_hours(case: Case, draws: Draws) -> Floats:
+    """Return the hours that a job loses when it stops.
+
+    Notes
+    -----
+    Half the time between two checkpoints, the restart, and, where no automatism works around the
+    fault, the time until it is located. A job saves its state every ``sqrt(2 d M)``, d the time a
+    checkpoint takes and M the time between two stops of any cause [1]_, [2]_.
+
+    References
+    ----------
+    .. [1] J. W. Young, "A first order approximation to the optimum checkpoint interval", CACM 17
+       (1974).
+    .. [2] J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart
+       dumps", Future Generation Computer Systems 22 (2006).
+    """
     skill = case.operator_skill
+    stops = interruptions(case, draws).stopping(case.facts.exposure.planes, draws)
+    of_job = case.facts.job_gpus / case.facts.n_gpus
+    per_year = stops * of_job + case.facts.job_gpus * draws["failure.other_per_gpu_year"]
+    between_hours = HOURS_A_YEAR / per_year
+    interval = np.sqrt(2 * draws["job.checkpoint_stall_minutes"] / 60 * between_hours)
     located = draws[f"skill.unattended_share.{skill}"] * draws[f"skill.locate_hours.{skill}"]
-    return draws["job.checkpoint_hours"] / 2 + draws["job.restart_hours"] + located
+    hours: Floats = interval / 2 + draws["job.restart_hours"] + located
+    return hours
 
 
 def _slower(case: Case, more: float) -> float:
@@ -178,8 +198,7 @@ def _slower(case: Case, more: float) -> float:
 def _misconfiguration(case: Case, draws: Draws) -> Floats:
     """Share of GPU-hours that wrong settings take.
 
-    Incidents grow with the GPUs; each stops a share of a job until the cause is located, and costs
-    what a stopped job costs.
+    Incidents grow with the GPUs; each stops a share of a job, and costs what a stop costs.
     """
     skill = case.operator_skill
     rate = case.facts.n_gpus * draws["misconfiguration.per_gpu_year"]
@@ -187,8 +206,7 @@ def _misconfiguration(case: Case, draws: Draws) -> Floats:
         rate = rate * draws["misconfiguration.fabric_factor.infiniband"]
     if skill != "expert":
         rate = rate * draws[f"misconfiguration.skill_factor.{skill}"]
-    hours = draws[f"skill.locate_hours.{skill}"] + draws["job.restart_hours"]
-    hours = hours + draws["job.checkpoint_hours"] / 2
+    hours = stop_hours(case, draws)
     affected = case.facts.job_gpus * draws["misconfiguration.affected_share"]
     share: Floats = rate * hours * affected / (case.facts.n_gpus * HOURS_A_YEAR)
     return share

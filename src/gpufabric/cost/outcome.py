@@ -38,6 +38,9 @@ ONCE = (*CAPITAL, "training", "financing", "residual", "setup", "exit", "deploym
 GROUPS = ("capital", "operating", "subscription", "opportunity")
 """What items are summed to; they come in this order."""
 
+LEAST_WORK = 1e-3
+"""Share of the wanted GPU-hours that is taken for done at least, so that nothing divides by 0."""
+
 _RESOLD = frozenset({"switches", "transceivers", "managers", "other_networks"})
 
 
@@ -170,7 +173,7 @@ def evaluate(case: Case, draws: Draws) -> Outcome:
         yearly=yearly,
         once=once,
         lost_gpu_hours=lost,
-        work_gpu_hours=np.maximum(wanted - gone, 1.0),
+        work_gpu_hours=np.maximum(wanted - gone, LEAST_WORK * wanted),
         discount_rate=rate,
         gpu_hour_usd=value,
         keys=frozenset(noted.read),
