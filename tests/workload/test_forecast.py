@@ -11,8 +11,9 @@ import pytest
 from gpufabric.planner.plan import Plan
 from gpufabric.workload.closed_form import estimate
 from gpufabric.workload.cluster import Cluster
-from gpufabric.workload.forecast import WorkloadForecast, forecast, host_cluster
+from gpufabric.workload.forecast import WorkloadForecast, forecast
 from gpufabric.workload.forecast_training import TrainingForecast
+from gpufabric.workload.network_view import view_of
 from gpufabric.workload.parallelism import TrainingJob, TrainingPlan
 from gpufabric.workload.training import train
 from gpufabric.workload.transformer import preset
@@ -42,7 +43,7 @@ FULL = "model: llama3-70b, parallelism: {tp: 8, pp: 4, dp: 64, cp: 1, ep: 1}, pr
 
 def test_the_cluster_is_that_of_the_hosts() -> None:
     candidate = planned(FULL).candidates[0]
-    assert host_cluster(candidate.design.host, candidate.fabric) == Cluster("H100", 8, 256, 400.0)
+    assert view_of(candidate.fabric, "H100").cluster == Cluster("H100", 8, 256, 400.0)
 
 
 def test_a_step_is_that_of_the_model_alone() -> None:

@@ -14,6 +14,7 @@ from gpufabric.cli.simulate_collective import ENGINES as COLLECTIVE_ENGINES
 from gpufabric.cli.simulate_collective import CollectiveRequest, run_collective
 from gpufabric.cli.simulate_compare import CompareOutput, Comparison, Repeats, run_compare
 from gpufabric.cli.simulate_run import Output, Request, Source, Sweep, run
+from gpufabric.cli.simulate_training import training
 from gpufabric.cli.workers import BACKENDS
 from gpufabric.core.files import write_text
 from gpufabric.core.text import _
@@ -418,6 +419,9 @@ def collective(  # noqa: PLR0913 - one parameter for each option
             as_json,
         )
     )
+
+
+app.command("training")(training)
 
 
 _ProfileName = Annotated[str, typer.Argument(metavar="NAME|FILE", help=_("Profile to show."))]

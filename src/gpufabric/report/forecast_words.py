@@ -8,7 +8,14 @@ from gpufabric.core.text import _
 from gpufabric.report.side_by_side import Fact
 from gpufabric.workload.forecast import WorkloadForecast
 
-__all__ = ["forecast_facts", "forecast_notes", "group_words", "seconds_words", "token_words"]
+__all__ = [
+    "forecast_facts",
+    "forecast_notes",
+    "group_words",
+    "range_words",
+    "seconds_words",
+    "token_words",
+]
 
 _SIZE = 2**30
 
@@ -27,6 +34,20 @@ def seconds_words(value: float) -> str:
             digits = 0 if number >= 100 else 1 if number >= 10 else 2
             return f"{number:,.{digits}f} {unit}"
     return f"{value} s"
+
+
+def range_words(low: float, high: float) -> str:
+    """Return an interval of seconds; the unit once where both have the same.
+
+    Examples
+    --------
+    >>> range_words(4.92, 7.45), range_words(0.9, 1.2)
+    ('4.92 – 7.45 s', '900 ms – 1.20 s')
+    """
+    first, last = seconds_words(low), seconds_words(high)
+    if first.split()[1] == last.split()[1]:
+        first = first.split()[0]
+    return f"{first} – {last}"
 
 
 def token_words(per_s: float) -> str:
@@ -115,8 +136,8 @@ def _busbw(one: WorkloadForecast, operation: str) -> str:
 
 
 def _range(values: tuple[float, float, float]) -> str:
-    low, middle, high = (seconds_words(value) for value in values)
-    return f"{middle} ({low} – {high})"
+    low, middle, high = values
+    return f"{seconds_words(middle)} ({range_words(low, high)})"
 
 
 def _step(one: WorkloadForecast) -> str:

@@ -19,11 +19,12 @@ from gpufabric.model.fabric import Fabric
 from gpufabric.model.requirement import Requirement
 from gpufabric.workload.closed_form import estimate
 from gpufabric.workload.cluster import Cluster
-from gpufabric.workload.crossing import Block, Span, blocks_of, slowdown_of
+from gpufabric.workload.crossing import Block, Span, slowdown_of
 from gpufabric.workload.forecast_serving import ServingForecast, serving_forecast
 from gpufabric.workload.forecast_training import TrainingForecast, training_forecast
+from gpufabric.workload.network_view import view_of
 
-__all__ = ["CollectiveForecast", "WorkloadForecast", "forecast", "host_cluster", "told_digits"]
+__all__ = ["CollectiveForecast", "WorkloadForecast", "forecast", "told_digits"]
 
 DIGITS = 6
 """Significant digits of numbers in files: far more than the intervals warrant."""
@@ -152,19 +153,18 @@ def forecast(requirement: Requirement, host: Host, fabric: Fabric) -> WorkloadFo
     kind = requirement.workload.kind
     n_gpus = int(fabric.hosts.n_gpus[(fabric.hosts.role == 0) & (fabric.hosts.stage <= 0)].sum())
     try:
-        cluster = host_cluster(host, fabric)
+        view = view_of(fabric, host.gpu)
     except InputError as error:
         return WorkloadForecast(kind, host.gpu, n_gpus, unknown=_words(error))
-    blocks = blocks_of(fabric)
-    collectives, reasons = _collectives(cluster, blocks)
+    collectives, reasons = _collectives(view.cluster, view.blocks)
     bare = WorkloadForecast(
-        kind, cluster.gpu, n_gpus, collectives, extrapolates=reasons, sources=_sources()
+        kind, host.gpu, n_gpus, collectives, extrapolates=reasons, sources=_sources()
     )
     make: Callable[..., tuple[TrainingForecast | ServingForecast, tuple[str, ...]]] = (
         training_forecast if kind == "training" else serving_forecast
     )
     try:
-        found, assumed = make(requirement, cluster, fabric, blocks)
+        found, assumed = make(requirement, view)
     except InputError as error:
         return replace(bare, unknown=_words(error))
     reasons = tuple(dict.fromkeys((*reasons, *found.extrapolates)))
@@ -172,30 +172,6 @@ def forecast(requirement: Requirement, host: Host, fabric: Fabric) -> WorkloadFo
     if isinstance(found, TrainingForecast):
         return replace(known, training=found)
     return replace(known, serving=found)
-
-
-def host_cluster(host: Host, fabric: Fabric) -> Cluster:
-    """Return today's hosts of a fabric as a cluster, each NIC at its full rate.
-
-    Raises
-    ------
-    InputError
-        If the catalogue has no constants for the GPU.
-    """
-    hosts, links = fabric.hosts, fabric.links
-    mine = np.flatnonzero((hosts.role == 0) & (hosts.stage <= 0) & (hosts.n_gpus > 0))
-    rows = np.flatnonzero((links.tier == 1) & (links.stage <= 0))
-    rows = rows[fabric.port_vertex[links.port_a[rows]] == mine[0]]
-    n_nics = len(np.unique(fabric.ports.device[links.port_a[rows]]))
-    wire = float(links.gbps[rows].sum(dtype=np.float64)) / 8
-    return Cluster(
-        host.gpu,
-        int(hosts.n_gpus[mine[0]]),
-        len(mine),
-        wire if len(mine) > 1 else None,
-        "rdma",
-        n_nics=max(1, n_nics),
-    )
 
 
 def _collectives(

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
-from gpufabric.model.fabric import Fabric
 from gpufabric.model.requirement import Requirement
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.crossing import Block, Span, slowdown_of, spans_of
 from gpufabric.workload.forecast_training import precision_of
 from gpufabric.workload.inference import ServingEstimate, ServingPlan, serve
 from gpufabric.workload.jitter import Tail, decode_tail
+from gpufabric.workload.network_view import NetworkView
 from gpufabric.workload.transformer import Transformer, preset
 
 __all__ = ["JITTER_US", "ServingForecast", "serving_forecast", "serving_numbers", "slowed_instance"]
@@ -87,10 +87,7 @@ class ServingForecast:
 
 
 def serving_forecast(
-    requirement: Requirement,
-    cluster: Cluster,
-    fabric: Fabric,  # noqa: ARG001 - as training_forecast, whose jitter counts its links
-    blocks: tuple[Block, ...],
+    requirement: Requirement, view: NetworkView
 ) -> tuple[ServingForecast, tuple[str, ...]]:
     """Return the forecast of serving, and what was assumed for it, one sentence each.
 
@@ -103,7 +100,7 @@ def serving_forecast(
     models = (work.model,) if work.model is not None else REFERENCE_MODELS
     for name in models:
         try:
-            found, assumed = _served(requirement, cluster, blocks, preset(name))
+            found, assumed = _served(requirement, view.cluster, view.blocks, preset(name))
         except InputError:
             if name == models[-1]:
                 raise

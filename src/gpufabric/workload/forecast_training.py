@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from gpufabric.catalog.workload_constants import gpu_compute
 from gpufabric.core.errors import InputError
 from gpufabric.core.text import _
-from gpufabric.model.fabric import Fabric
 from gpufabric.model.requirement import Requirement
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.crossing import Block, Span, hashed_slowdowns, slowdown_of, spans_of
 from gpufabric.workload.jitter import Jitter, StepDistribution, distribution
+from gpufabric.workload.network_view import NetworkView
 from gpufabric.workload.parallelism import GROUP_NAMES, TrainingJob, TrainingPlan
 from gpufabric.workload.placement_search import search
 from gpufabric.workload.training import TrainingEstimate, train
@@ -24,6 +24,7 @@ from gpufabric.workload.transformer import preset
 __all__ = [
     "JitterForecast",
     "TrainingForecast",
+    "batch_of",
     "collided_s",
     "jittered",
     "on_network",
@@ -130,7 +131,7 @@ class TrainingForecast:
 
 
 def training_forecast(
-    requirement: Requirement, cluster: Cluster, fabric: Fabric, blocks: tuple[Block, ...]
+    requirement: Requirement, view: NetworkView
 ) -> tuple[TrainingForecast, tuple[str, ...]]:
     """Return the forecast of a step, and what was assumed for it, one sentence each.
 
@@ -139,11 +140,11 @@ def training_forecast(
     InputError
         If the model is unknown, or no plan divides the GPUs or fits into memory.
     """
-    job, assumed = _chosen(requirement, cluster)
+    job, assumed = _chosen(requirement, view.cluster)
     full = train(job)
-    found = train(on_network(job, blocks))
-    late_s = collided_s(found, blocks, requirement.seed)
-    jitter = jittered(found, fabric, late_s, requirement.seed)
+    found = train(on_network(job, view.blocks))
+    late_s = collided_s(found, view.blocks, requirement.seed)
+    jitter = jittered(found, view, late_s, requirement.seed)
     return training_numbers(found, jitter, full.step_s, late_s), assumed
 
 
@@ -229,7 +230,7 @@ def collided_s(found: TrainingEstimate, blocks: tuple[Block, ...], seed: int) ->
 
 
 def jittered(
-    found: TrainingEstimate, fabric: Fabric, late_s: Floats, seed: int
+    found: TrainingEstimate, view: NetworkView, late_s: Floats, seed: int
 ) -> StepDistribution:
     """Return the step as a distribution over jobs and steps.
 
@@ -237,7 +238,7 @@ def jittered(
     ----------
     found
         The step without jitter.
-    fabric
+    view
         Whose links from NICs to leafs flap. On Ethernet its switches hash; InfiniBand routes
         adaptively, and flows do not collide.
     late_s
@@ -245,11 +246,14 @@ def jittered(
     seed
         Of the random numbers.
     """
-    links = fabric.links
-    n_links = int(((links.tier == 1) & (links.stage <= 0)).sum())
-    is_hashed = fabric.protocol == "roce"
+    is_hashed = view.fabric.protocol == "roce"
     return distribution(
-        found, Jitter(links=n_links), STEPS, JOBS, seed, late_s if is_hashed else 0 * late_s
+        found,
+        Jitter(links=view.n_host_links),
+        STEPS,
+        JOBS,
+        seed,
+        late_s if is_hashed else 0 * late_s,
     )
 
 
@@ -275,7 +279,7 @@ def _chosen(requirement: Requirement, cluster: Cluster) -> tuple[TrainingJob, tu
     ways = work.parallelism
     names = {"tensor": "tp", "pipeline": "pp", "data": "dp", "expert": "ep", "context": "cp"}
     kept = {name: getattr(ways, short) for name, short in names.items() if getattr(ways, short)}
-    batch = work.global_batch or _batch(cluster, kept.get("data"))
+    batch = work.global_batch or batch_of(cluster, kept.get("data"))
     if work.global_batch is None or work.sequence_tokens is None:
         what = _("Batch: {n} sequences of {tokens} tokens a step.")
         assumed.append(what.format(n=f"{batch:,}", tokens=f"{tokens:,}"))
@@ -302,7 +306,7 @@ def _chosen(requirement: Requirement, cluster: Cluster) -> tuple[TrainingJob, tu
     raise AssertionError("the last model returns or raises")
 
 
-def _batch(cluster: Cluster, data_ways: int | None) -> int:
+def batch_of(cluster: Cluster, data_ways: int | None) -> int:
     """About `GLOBAL_BATCH` sequences, as many for each data-parallel way or eight GPUs."""
     n = cluster.n_ranks
     unit = data_ways or (n // 8 if n % 8 == 0 else n)
