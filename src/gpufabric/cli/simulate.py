@@ -10,10 +10,12 @@ import numpy as np
 import typer
 
 from gpufabric.cli.loading import CatalogFolder
+from gpufabric.cli.simulate_chakra import chakra
 from gpufabric.cli.simulate_collective import ENGINES as COLLECTIVE_ENGINES
 from gpufabric.cli.simulate_collective import CollectiveRequest, run_collective
 from gpufabric.cli.simulate_compare import CompareOutput, Comparison, Repeats, run_compare
 from gpufabric.cli.simulate_run import Output, Request, Source, Sweep, run
+from gpufabric.cli.simulate_trace import trace
 from gpufabric.cli.simulate_training import training
 from gpufabric.cli.workers import BACKENDS
 from gpufabric.core.files import write_text
@@ -33,6 +35,8 @@ __all__ = ["app"]
 FLOW_BYTES, PACKET_BYTES = "1GB", "4MB"
 
 app = typer.Typer(no_args_is_help=True, help=_("What a fabric delivers."))
+app.command("trace")(trace)
+app.command("chakra")(chakra)
 
 
 @app.callback()

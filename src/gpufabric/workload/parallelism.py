@@ -260,6 +260,12 @@ class TrainingJob:
             "pipeline": (plan.pipeline, self.cluster.n_ranks // plan.pipeline),
         }[name]
 
+    def ranks_with(self, name: str, rank: int) -> tuple[int, ...]:
+        """Return the ranks of the group of one kind of parallelism that a rank is in."""
+        size, stride = self.size_and_stride(name)
+        first = rank - rank // stride % size * stride
+        return tuple(range(first, first + size * stride, stride))
+
 
 def placed(cluster: Cluster, name: str, size: int, stride: int) -> Group:
     """Return a group of ranks `stride` apart: those of one domain, its share of the NICs.

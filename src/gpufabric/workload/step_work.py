@@ -11,13 +11,19 @@ from gpufabric.catalog.workload_constants import Software, gpu_compute
 from gpufabric.workload.closed_form import estimate
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.parallelism import Group, TrainingJob
+from gpufabric.workload.step_messages import (
+    NUMBER_BYTES,
+    border_bytes,
+    data_messages,
+    inner_messages,
+    local_parameters,
+    tokens_of,
+)
 from gpufabric.workload.transformer import Block, Product
 
 __all__ = ["StepWork", "collective_s", "work_of"]
 
-NUMBER_BYTES = 2.0  # activations and their gradients in 16 bit
 PRODUCT_BYTES = {"fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "mxfp8": 1.0, "nvfp4": 0.5}
-DISPATCH_BYTES = {"fp16": 2.0, "bf16": 2.0, "fp8": 2.0, "mxfp8": 2.0, "nvfp4": 2.0}
 TILE = 128  # numbers; matrix units work on tiles of 128 by 128 (NVIDIA, tile quantization)
 ALIGNED = 8  # numbers of a head; otherwise no tensor cores in unfused attention (NVIDIA, ibid.)
 ADAM_BYTES = 30.0  # a parameter: fp32 gradient, weight and two moments read, three written, bf16
@@ -127,14 +133,14 @@ def work_of(job: TrainingJob, software: Software) -> StepWork:
         for at in range(len(_Amounts._fields))
     ]
     heads = has_head * model.dimensions.predicted_tokens
-    local = _local_parameters(job)
+    local = local_parameters(job)
     slow16 = rates.tflops[plan.precision] / _sixteen_tflops(job)
     fields = dict(zip(_Amounts._fields, total, strict=True))
     fields["operand_s"] += heads * head.operand_s
     fields["stream_s"] += heads * head.stream_s
     fields["kernels"] += heads * head.kernels
     tensor_s, expert_s, context_s = _inner_communication(job, software, share)
-    reduce_s, gather_s = _data_communication(job, local)
+    reduce_s, gather_s = _data_communication(job)
     is_divided = plan.zero >= 1
     is_far = job.group("expert").crosses_network
     adam = sum(count / (ways if is_divided else 1) for count, ways in local)
@@ -167,12 +173,6 @@ def _sixteen_tflops(job: TrainingJob) -> float:
     return gpu_compute(job.cluster.gpu).tflops["fp16"]
 
 
-def _tokens(job: TrainingJob) -> float:
-    """Tokens of a micro-batch on the ranks of one tensor-parallel group."""
-    plan = job.plan
-    return plan.micro_batch * plan.sequence_tokens / plan.context
-
-
 def _passes(job: TrainingJob) -> float:
     """How often products are done, the forward pass counted as one."""
     passes = 2.0 if job.plan.trains_adapters else 3.0
@@ -181,7 +181,7 @@ def _passes(job: TrainingJob) -> float:
 
 def _amounts(job: TrainingJob, software: Software, block: Block) -> _Amounts:
     plan, model = job.plan, job.model
-    tokens = _tokens(job)
+    tokens = tokens_of(job)
     rates = gpu_compute(job.cluster.gpu)
     passes = _passes(job)
     flops = operands = 0.0
@@ -266,14 +266,6 @@ def _stage(
     return slowest, has_head, bubble
 
 
-def _local_parameters(job: TrainingJob) -> list[tuple[float, int]]:
-    """Parameters of one GPU before data parallelism divides them, and its ways."""
-    model, plan = job.model, job.plan
-    dense = (model.parameters - model.expert_parameters) / (plan.tensor * plan.pipeline)
-    experts = model.expert_parameters / (plan.expert * job.expert_tensor_ways * plan.pipeline)
-    return [(dense, job.data_ways * plan.context), (experts, job.expert_data_ways)]
-
-
 def collective_s(group: Group, op: str, n_bytes: float) -> float:
     """Seconds of one collective over `n_bytes` as nccl-tests counts them."""
     if group.cluster is None or n_bytes <= 0:
@@ -290,83 +282,30 @@ def _on_cluster_s(cluster: Cluster, op: str, n_bytes: float) -> float:
 def _inner_communication(
     job: TrainingJob, software: Software, share: float
 ) -> tuple[float, float, float]:
-    """Seconds of tensor, expert and context parallelism of one micro-batch.
-
-    Notes
-    -----
-    Tensor parallelism with sequence parallelism: a gather and a scatter-add around each block,
-    both passes, and a gather more backwards (Korthikanti et al.); without, an all-reduce. Experts:
-    tokens there and back, both passes; where each expert is divided, its ranks gather all their
-    tokens, and add up. Context: keys and values pass the ring, and their gradients.
-    """
-    model, plan = job.model, job.plan
-    d = model.dimensions
-    tokens = _tokens(job)
-    again = 1.0 if plan.recompute == "full" else 0.0
-    tensor_s = expert_s = context_s = 0.0
-    if plan.tensor > 1:
-        group, size = job.group("tensor"), tokens * d.hidden * NUMBER_BYTES
-        blocks = d.attention_blocks + d.mlp_blocks + d.mamba_blocks
-        blocks += d.moe_blocks if d.shared_width else 0
-        if software.splits_sequence:
-            gather_s = collective_s(group, "all_gather", size)
-            scatter_s = collective_s(group, "reduce_scatter", size)
-            once_s = (3 + again) * gather_s + (2 + again) * scatter_s
-        else:
-            once_s = (2 + again) * collective_s(group, "all_reduce", size)
-        tensor_s = share * blocks * once_s
-    if job.expert_tensor_ways > 1 and d.moe_blocks:
-        group = job.group("expert_tensor")
-        width = (d.expert_input or d.hidden) * d.experts_per_token
-        size = tokens / plan.tensor * job.expert_tensor_ways * width * NUMBER_BYTES
-        gather_s = collective_s(group, "all_gather", size)
-        scatter_s = collective_s(group, "reduce_scatter", size)
-        tensor_s += share * d.moe_blocks * ((2 + again) * gather_s + (2 + again) * scatter_s)
-    if plan.expert > 1:
-        width = (d.expert_input or d.hidden) * d.experts_per_token
-        size = tokens / plan.tensor * width * DISPATCH_BYTES[plan.precision]
-        once = collective_s(job.group("expert"), "alltoall", size)
-        expert_s = share * d.moe_blocks * (4 + 2 * again) * once
-    if plan.context > 1:
-        keys_and_values = 2 * d.kv_heads * d.head_size / min(plan.tensor, d.kv_heads)
-        size = tokens * keys_and_values * NUMBER_BYTES * plan.context
-        once = collective_s(job.group("context"), "all_gather", size)
-        context_s = share * d.attention_blocks * (3 + again) * once
-    return tensor_s, expert_s, context_s
+    """Seconds of tensor, expert and context parallelism of one micro-batch."""
+    seconds = {"tensor": 0.0, "expert": 0.0, "context": 0.0}
+    for use in inner_messages(job, software):
+        once_s = collective_s(job.group(use.group), use.operation, use.size_bytes)
+        seconds[use.shown_as] += share * use.number * once_s
+    return seconds["tensor"], seconds["expert"], seconds["context"]
 
 
-def _data_communication(job: TrainingJob, local: list[tuple[float, int]]) -> tuple[float, float]:
-    """Seconds to add up gradients, and to gather parameters.
-
-    Notes
-    -----
-    ZeRO 0 reduces all to all. ZeRO 1 scatters sums once a step and gathers parameters once; ZeRO
-    2 does so with each micro-batch's gradients; ZeRO 3 gathers before each pass, twice.
-    """
-    plan = job.plan
-    reduce_s = gather_s = 0.0
-    for (count, ways), name in zip(local, ("data", "expert_data"), strict=True):
-        if ways == 1 or not count:
-            continue
-        group = job.group(name)
-        if plan.zero == 0:
-            reduce_s += collective_s(group, "all_reduce", count * NUMBER_BYTES)
-            continue
-        reduce_s += collective_s(group, "reduce_scatter", count * NUMBER_BYTES)
-        gathers = 2.0 if plan.zero == 3 else 1.0
-        gather_s += gathers * collective_s(group, "all_gather", count * NUMBER_BYTES)
-    return reduce_s, gather_s
+def _data_communication(job: TrainingJob) -> tuple[float, float]:
+    """Seconds to add up gradients, and to gather parameters."""
+    seconds = {"reduce": 0.0, "gather": 0.0}
+    for use in data_messages(job):
+        once_s = collective_s(job.group(use.group), use.operation, use.size_bytes)
+        seconds[use.shown_as] += use.number * once_s
+    return seconds["reduce"], seconds["gather"]
 
 
 def _border(job: TrainingJob) -> float:
     """Seconds to send one micro-batch's activations over a border of two stages."""
-    plan = job.plan
     group = job.group("pipeline")
     if group.cluster is None:
         return 0.0
-    size = _tokens(job) * job.model.dimensions.hidden * NUMBER_BYTES / plan.tensor
     wire = group.cluster.wire_gbytes_per_s
     rate = group.cluster.facts.nvlink_gbytes_per_s
     if wire is not None:
         rate = min(rate, wire / max(1, group.inside))
-    return size / rate / 1e9
+    return border_bytes(job) / rate / 1e9
