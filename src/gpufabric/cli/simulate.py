@@ -14,6 +14,7 @@ from gpufabric.cli.simulate_chakra import chakra
 from gpufabric.cli.simulate_collective import ENGINES as COLLECTIVE_ENGINES
 from gpufabric.cli.simulate_collective import CollectiveRequest, run_collective
 from gpufabric.cli.simulate_compare import CompareOutput, Comparison, Repeats, run_compare
+from gpufabric.cli.simulate_inference import inference
 from gpufabric.cli.simulate_run import Output, Request, Source, Sweep, run
 from gpufabric.cli.simulate_trace import trace
 from gpufabric.cli.simulate_training import training
@@ -426,6 +427,7 @@ def collective(  # noqa: PLR0913 - one parameter for each option
 
 
 app.command("training")(training)
+app.command("inference")(inference)
 
 
 _ProfileName = Annotated[str, typer.Argument(metavar="NAME|FILE", help=_("Profile to show."))]

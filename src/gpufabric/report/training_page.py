@@ -23,7 +23,7 @@ from gpufabric.report.training_table import (
 from gpufabric.workload.network_view import NetworkView
 from gpufabric.workload.training_study import TrainingStudy
 
-__all__ = ["training_page", "write_training_page"]
+__all__ = ["fabric_words", "training_page", "write_training_page"]
 
 LEAST = 0.003
 """Of a step: parts with less are in the table only."""
@@ -50,7 +50,7 @@ def training_page(study: TrainingStudy, view: NetworkView) -> str:
     found = study.estimate
     told = [(words, True) for words in findings_of(study)]
     told.append((plan_words(found) + ".", False))
-    told.append((_fabric_words(view), False))
+    told.append((fabric_words(view), False))
     told += [
         (
             _("Beyond what was measured, so that the interval is wider: {reason}").format(
@@ -75,7 +75,8 @@ def training_page(study: TrainingStudy, view: NetworkView) -> str:
     return document(title_of(found), "".join(parts))
 
 
-def _fabric_words(view: NetworkView) -> str:
+def fabric_words(view: NetworkView) -> str:
+    """Return what the network is, in a sentence."""
     cluster = view.cluster
     if cluster.wire_gbytes_per_s is None:
         return _("One NVLink domain: nothing crosses the network.")

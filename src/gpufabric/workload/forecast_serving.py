@@ -17,7 +17,14 @@ from gpufabric.workload.jitter import Tail, decode_tail
 from gpufabric.workload.network_view import NetworkView
 from gpufabric.workload.transformer import Transformer, preset
 
-__all__ = ["JITTER_US", "ServingForecast", "serving_forecast", "serving_numbers", "slowed_instance"]
+__all__ = [
+    "JITTER_US",
+    "ServingForecast",
+    "serving_forecast",
+    "serving_numbers",
+    "serving_ways",
+    "slowed_instance",
+]
 
 REFERENCE_MODELS = ("deepseek-v3", "llama3-70b", "llama3-8b")
 """What is served where the spec names no model: the first that fits."""
@@ -47,7 +54,7 @@ class ServingForecast:
         Factors on both times: the interval of what would be measured. It is no fitted quantile:
         the two published services are within it.
     tokens_per_s
-        Output tokens a second of all instances.
+        Output tokens a second of all instances, where all of them decode.
     tokens_per_s_per_gpu
         Output tokens a second and GPU that decodes.
     network_share
@@ -109,6 +116,25 @@ def serving_forecast(
             assumed += (_("Model: {name}, for reference.").format(name=name),)
         return found, assumed
     raise AssertionError("the last model returns or raises")
+
+
+def serving_ways(
+    model: Transformer, cluster: Cluster, tensor: int | None, expert: int | None
+) -> tuple[int, int]:
+    """Return tensor and expert ways of an instance, those that are not given chosen.
+
+    Notes
+    -----
+    Experts are spread over up to 64 GPUs, with attention whole on each; a model without experts
+    is divided inside an NVLink domain, over up to 8 GPUs.
+    """
+    has_experts = model.dimensions.experts > 0
+    if expert is None:
+        expert = _power_of_two(min(MOST_EXPERT_WAYS, cluster.n_ranks)) if has_experts else 1
+    if tensor is None:
+        whole = has_experts and expert > 1
+        tensor = 1 if whole else min(8, _power_of_two(cluster.gpus_per_domain))
+    return tensor, expert
 
 
 def slowed_instance(
@@ -180,10 +206,8 @@ def _served(
 ) -> tuple[ServingForecast, tuple[str, ...]]:
     work, assumed = requirement.workload, []
     ways = work.parallelism
-    n, each = cluster.n_ranks, cluster.gpus_per_domain
-    has_experts = model.dimensions.experts > 0
-    expert = ways.ep or (_power_of_two(min(MOST_EXPERT_WAYS, n)) if has_experts else 1)
-    tensor = ways.tp or (1 if has_experts and expert > 1 else min(8, _power_of_two(each)))
+    n = cluster.n_ranks
+    tensor, expert = serving_ways(model, cluster, ways.tp, ways.ep)
     gpus = math.lcm(tensor, expert)
     if ways.ep is None and ways.tp is None:
         what = _("An instance: {gpus} GPUs, {tensor} tensor and {expert} expert ways.")
@@ -219,6 +243,7 @@ def _served(
         )
     if work.precision is None:
         assumed.append(_("Precision: {name}.").format(name=plan.precision))
+    assumed.append(_("Tokens a second are those of all GPUs decoding."))
     assumed.append(_("A message is late by {us:g} µs in the mean.").format(us=JITTER_US))
     tail = decode_tail(found, JITTER_US, seed=requirement.seed)
     return serving_numbers(model.name, found, tail, n), tuple(assumed)
