@@ -6,43 +6,31 @@ so they also run, and find what they can, where other fields of the same spec ar
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from gpufabric.core.errors import nearest
 from gpufabric.core.text import _
 from gpufabric.model.known_names import KnownNames
 from gpufabric.model.short_forms import BEST, FABRICS, TIERS
+from gpufabric.model.spec_fields import (
+    FieldFault,
+    Spec,
+    candidates_of,
+    host_gpus_of,
+    mapping_at,
+    number_at,
+    size_of,
+    whole_at,
+)
 from gpufabric.model.spec_parts import MAX_GPUS
+from gpufabric.model.workload_coherence import model_faults, workload_faults
 from gpufabric.model.yaml_source import FieldPath
 from gpufabric.model.yaml_text import printable
 
 __all__ = ["FieldFault", "catalogue_faults", "coherence_faults", "not_a_multiple"]
 
-Spec = Mapping[str, object]
-
-
-@dataclass(frozen=True)
-class FieldFault:
-    """One thing wrong with the field at `path`; see `gpufabric.core.errors.Fault`."""
-
-    path: FieldPath
-    what: str
-    expected: str = ""
-    remedy: str = ""
-    is_about_key: bool = False
-
-
 _OWN_TIERS: Mapping[object, int] = {"dragonfly": 1, "dragonfly+": 2}
 """Topologies whose number of tiers is fixed."""
-
-
-_KEYS_OF_KIND: Mapping[object, tuple[str, ...]] = {
-    "training": ("global_batch", "sequence_tokens"),
-    "inference": ("sequences", "prompt_tokens", "output_tokens"),
-}
-"""Keys of `workload` that mean nothing to the other kind."""
 
 
 def coherence_faults(spec: Spec, known: KnownNames | None = None) -> Iterator[FieldFault]:
@@ -55,18 +43,17 @@ def coherence_faults(spec: Spec, known: KnownNames | None = None) -> Iterator[Fi
     known
         The catalogue's names, for the GPUs of a host given by name.
     """
-    host_gpus = _host_gpus(spec, known)
+    host_gpus = host_gpus_of(spec, known)
     yield from _size_faults(spec, host_gpus)
     yield from _growth_faults(spec, host_gpus)
-    yield from _host_faults(_mapping(spec, "host"), _mapping(spec, "site"))
-    yield from _parallelism_faults(spec, host_gpus)
-    yield from _kind_faults(_mapping(spec, "workload"))
+    yield from _host_faults(mapping_at(spec, "host"), mapping_at(spec, "site"))
+    yield from workload_faults(spec, size_of(spec, "gpus", host_gpus))
     yield from _name_faults(spec)
     yield from _offer_faults(spec)
-    for index, candidate in enumerate(_candidates(spec)):
+    for index, candidate in enumerate(candidates_of(spec)):
         yield from _candidate_faults(candidate, ("candidates", index))
-        yield from _rail_faults(candidate, _mapping(spec, "host"), ("candidates", index))
-    yield from _currency_faults(_mapping(spec, "site"))
+        yield from _rail_faults(candidate, mapping_at(spec, "host"), ("candidates", index))
+    yield from _currency_faults(mapping_at(spec, "site"))
 
 
 def catalogue_faults(spec: Spec, known: KnownNames) -> Iterator[FieldFault]:
@@ -81,9 +68,9 @@ def catalogue_faults(spec: Spec, known: KnownNames) -> Iterator[FieldFault]:
             ),
             remedy=nearest(host[:64], sorted(known.hosts)),
         )
-    yield from _model_faults(_mapping(spec, "workload").get("model"), known)
-    for index, candidate in enumerate(_candidates(spec)):
-        switches = _mapping(candidate, "switch")
+    yield from model_faults(mapping_at(spec, "workload").get("model"), known)
+    for index, candidate in enumerate(candidates_of(spec)):
+        switches = mapping_at(candidate, "switch")
         told: set[str] = set()
         for tier in TIERS:
             name = switches.get(tier)
@@ -92,7 +79,7 @@ def catalogue_faults(spec: Spec, known: KnownNames) -> Iterator[FieldFault]:
                 path = ("candidates", index, "switch", tier)
                 yield from _switch_faults(name, candidate, path, known)
     yield from _switches_as_candidates(spec, known)
-    yield from _assumption_faults(_mapping(_mapping(spec, "cost"), "assumptions"), known)
+    yield from _assumption_faults(mapping_at(mapping_at(spec, "cost"), "assumptions"), known)
 
 
 def _assumption_faults(given: Spec, known: KnownNames) -> Iterator[FieldFault]:
@@ -110,7 +97,7 @@ def _assumption_faults(given: Spec, known: KnownNames) -> Iterator[FieldFault]:
 def _offer_faults(spec: Spec) -> Iterator[FieldFault]:
     """Refuse offers of one name, and offers of a candidate that is not there."""
     offers = spec.get("offers")
-    names = {str(candidate.get("name")) for candidate in _candidates(spec)}
+    names = {str(candidate.get("name")) for candidate in candidates_of(spec)}
     taken: set[str] = set()
     for index, offer in enumerate(offers if isinstance(offers, list | tuple) else ()):
         if not isinstance(offer, Mapping):
@@ -130,16 +117,6 @@ def _offer_faults(spec: Spec) -> Iterator[FieldFault]:
                 expected=_("one of {names}").format(names=", ".join(sorted(names))),
                 remedy=nearest(candidate[:64], sorted(names)),
             )
-
-
-def _model_faults(name: object, known: KnownNames) -> Iterator[FieldFault]:
-    if isinstance(name, str) and not known.has_model(name):
-        yield FieldFault(
-            ("workload", "model"),
-            _('the model "{name}" is unknown.').format(name=printable(name)),
-            expected=_("one of {names}").format(names=", ".join(sorted(known.models))),
-            remedy=nearest(name[:64].lower(), sorted(known.models)),
-        )
 
 
 def _switch_faults(
@@ -207,7 +184,7 @@ def _size_faults(spec: Spec, host_gpus: int | None) -> Iterator[FieldFault]:
 
 def _count_faults(part: Spec, path: FieldPath, host_gpus: int | None) -> Iterator[FieldFault]:
     """Hold gpus, hosts and the GPUs of one host against each other."""
-    gpus, hosts = _whole(part, "gpus"), _whole(part, "hosts")
+    gpus, hosts = whole_at(part, "gpus"), whole_at(part, "hosts")
     if host_gpus is None:
         return
     if hosts is not None and hosts * host_gpus > MAX_GPUS:
@@ -267,7 +244,7 @@ def _growth_faults(spec: Spec, host_gpus: int | None) -> Iterator[FieldFault]:
         )
     yield from _count_faults(growth, ("growth",), host_gpus)
     for key in ("gpus", "hosts"):
-        later, today = _whole(growth, key), _size(spec, key, host_gpus)
+        later, today = whole_at(growth, key), size_of(spec, key, host_gpus)
         if later is not None and today is not None and later < today:
             yield FieldFault(
                 ("growth", key),
@@ -279,8 +256,8 @@ def _growth_faults(spec: Spec, host_gpus: int | None) -> Iterator[FieldFault]:
 
 
 def _host_faults(host: Spec, site: Spec) -> Iterator[FieldFault]:
-    nics, rails = _whole(host, "nics"), _whole(host, "rails")
-    per_rail = _whole(host, "nics_per_rail")
+    nics, rails = whole_at(host, "nics"), whole_at(host, "rails")
+    per_rail = whole_at(host, "nics_per_rail")
     if nics is not None and nics % (rails or 1):
         yield FieldFault(
             ("host", "rails"),
@@ -298,7 +275,7 @@ def _host_faults(host: Spec, site: Spec) -> Iterator[FieldFault]:
             expected=_("nics divided by rails"),
         )
     for key, limit, unit in (("power_kw", "rack_power_kw", "kW"), ("ru", "rack_units", "RU")):
-        need, have = _number(host, key), _number(site, limit)
+        need, have = number_at(host, key), number_at(site, limit)
         if need is not None and have is not None and need > have:
             yield FieldFault(
                 ("host", key),
@@ -315,57 +292,9 @@ def _is_spread(nics: int, rails: int | None, per_rail: int) -> bool:
     return nics % per_rail == 0 if rails is None else per_rail * rails == nics
 
 
-def _parallelism_faults(spec: Spec, host_gpus: int | None) -> Iterator[FieldFault]:
-    gpus = _size(spec, "gpus", host_gpus)
-    parallelism = _mapping(_mapping(spec, "workload"), "parallelism")
-    degrees = {key: _whole(parallelism, key) for key in ("tp", "pp", "dp", "cp")}
-    given = {key: degree for key, degree in degrees.items() if degree is not None}
-    if gpus is None or not parallelism:
-        return
-    product = math.prod(given.values())
-    is_whole = len(given) == len(degrees)
-    if product > gpus or (is_whole and gpus % product):
-        yield FieldFault(
-            ("workload", "parallelism"),
-            _("{degrees} is {product}, but there are {gpus} GPUs.").format(
-                degrees=" x ".join(f"{key} {degree}" for key, degree in given.items()),
-                product=f"{product:,}",
-                gpus=f"{gpus:,}",
-            ),
-            expected=_("a product that divides the number of GPUs"),
-        )
-    experts = _whole(parallelism, "ep")
-    if experts is not None and experts > gpus:
-        yield FieldFault(
-            ("workload", "parallelism", "ep"),
-            _("{experts} is more than the {gpus} GPUs.").format(
-                experts=f"{experts:,}", gpus=f"{gpus:,}"
-            ),
-            expected=_("at most the number of GPUs"),
-        )
-
-
-def _kind_faults(workload: Spec) -> Iterator[FieldFault]:
-    """Tell of keys that mean nothing to the kind of workload."""
-    kind = workload.get("kind", "training")
-    if not isinstance(kind, str) or kind not in _KEYS_OF_KIND:
-        return
-    for name, keys in _KEYS_OF_KIND.items():
-        for key in keys:
-            if kind != name and workload.get(key) is not None:
-                yield FieldFault(
-                    ("workload", key),
-                    _("{key} goes with {name}, and this workload is {kind}.").format(
-                        key=key, name=name, kind=kind
-                    ),
-                    remedy=_("Remove it."),
-                    is_about_key=True,
-                )
-
-
 def _name_faults(spec: Spec) -> Iterator[FieldFault]:
     first: dict[str, int] = {}
-    for index, candidate in enumerate(_candidates(spec)):
+    for index, candidate in enumerate(candidates_of(spec)):
         name = candidate.get("name")
         if not isinstance(name, str) or not name:
             continue
@@ -422,16 +351,16 @@ def _candidate_faults(candidate: Spec, path: FieldPath) -> Iterator[FieldFault]:
 def _upper_tier_faults(candidate: Spec, path: FieldPath) -> Iterator[FieldFault]:
     """Refuse what is demanded of tiers that the candidate has not."""
     tiers = 1 if candidate.get("topology") == "single" else candidate.get("tiers")
-    ratios = _mapping(candidate, "oversubscription")
+    ratios = mapping_at(candidate, "oversubscription")
     demands = (
         (1, "spines", candidate.get("spines") is not None),
         # Two switches back to back are one tier and have an oversubscription between them.
         (
             1,
             "oversubscription",
-            candidate.get("topology") == "single" and _number(ratios, "leaf") not in (None, 1),
+            candidate.get("topology") == "single" and number_at(ratios, "leaf") not in (None, 1),
         ),
-        (2, "oversubscription", _number(ratios, "spine") not in (None, 1)),
+        (2, "oversubscription", number_at(ratios, "spine") not in (None, 1)),
     )
     told: set[str] = set()
     for highest, key, is_demanded in demands:
@@ -447,7 +376,7 @@ def _upper_tier_faults(candidate: Spec, path: FieldPath) -> Iterator[FieldFault]
 
 
 def _rail_faults(candidate: Spec, host: Spec, path: FieldPath) -> Iterator[FieldFault]:
-    rails, nics = _whole(candidate, "rails"), _whole(host, "nics")
+    rails, nics = whole_at(candidate, "rails"), whole_at(host, "nics")
     if rails is not None and nics is not None and rails > nics:
         yield FieldFault(
             (*path, "rails"),
@@ -459,57 +388,10 @@ def _rail_faults(candidate: Spec, host: Spec, path: FieldPath) -> Iterator[Field
 
 
 def _currency_faults(site: Spec) -> Iterator[FieldFault]:
-    rate = _number(site, "currency_rate")
+    rate = number_at(site, "currency_rate")
     if rate not in (None, 1) and site.get("currency", "USD") == "USD":
         yield FieldFault(
             ("site", "currency_rate"),
             _("a rate is given, but the currency is USD."),
             remedy=_("Set site.currency or remove the rate."),
         )
-
-
-def _host_gpus(spec: Spec, known: KnownNames | None) -> int | None:
-    host = spec.get("host")
-    if isinstance(host, str):
-        return known.host_gpus(host) if known is not None else None
-    return _whole(_mapping(spec, "host"), "gpus")
-
-
-def _size(spec: Spec, key: str, host_gpus: int | None) -> int | None:
-    """Return today's number of GPUs or hosts, from the other where only that is given."""
-    given = _whole(spec, key)
-    if given is not None or host_gpus is None:
-        return given
-    if key == "gpus":
-        hosts = _whole(spec, "hosts")
-        return None if hosts is None else hosts * host_gpus
-    gpus = _whole(spec, "gpus")
-    return None if gpus is None or gpus % host_gpus else gpus // host_gpus
-
-
-def _candidates(spec: Spec) -> list[Spec]:
-    """Return the candidates, with an empty mapping for each that is none."""
-    candidates = spec.get("candidates")
-    if not isinstance(candidates, list | tuple):
-        return []
-    return [entry if isinstance(entry, Mapping) else {} for entry in candidates]
-
-
-def _mapping(part: Spec, key: str) -> Spec:
-    value = part.get(key)
-    return value if isinstance(value, Mapping) else {}
-
-
-def _whole(part: Spec, key: str) -> int | None:
-    """Return a whole number from 1 to the largest number of GPUs; None for all else."""
-    value = part.get(key)
-    if not isinstance(value, int) or isinstance(value, bool):
-        return None
-    return value if 1 <= value <= MAX_GPUS else None
-
-
-def _number(part: Spec, key: str) -> float | None:
-    value = part.get(key)
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return float(value) if abs(value) < 1e12 else None

@@ -14,7 +14,7 @@ from gpufabric.core.errors import Fault, nearest
 from gpufabric.core.text import _
 from gpufabric.model.number_hints import number_hint
 from gpufabric.model.short_forms import FABRICS, GENERATIONS, TIERS
-from gpufabric.model.spec_coherence import FieldFault
+from gpufabric.model.spec_fields import FieldFault
 from gpufabric.model.spec_schema import (
     Alternatives,
     Schema,
