@@ -8,14 +8,18 @@ from hypothesis import strategies as st
 from gpufabric.core.errors import InputError
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.collectives import messages_of, schedule_of
+from gpufabric.workload.nccl_tuner import allowed
+from gpufabric.workload.operations import OPERATIONS
 from gpufabric.workload.pairwise import (
     Experts,
+    all_to_all_messages,
     all_to_all_phases,
     expert_phases,
     mean_hosts_reached,
 )
 from gpufabric.workload.rings import ring_order, ring_pairs
 from gpufabric.workload.schedule import Messages, merged
+from gpufabric.workload.token_messages import token_messages
 from gpufabric.workload.trees import depths, parents
 from tests.reference.schedule import execute
 
@@ -204,3 +208,95 @@ def test_what_an_algorithm_does_not_do_is_refused() -> None:
         schedule_of(cluster(2, 8), "all_gather", "Tree", 1e6)
     with pytest.raises(InputError, match="too many"):
         messages_of(cluster(1024, 8), "all_reduce", "Ring", 1e6)
+
+
+@given(st.integers(3, 9))
+def test_a_switch_of_nvlink_does_halves_of_an_all_reduce(n: int) -> None:
+    messages = messages_of(cluster(1, n), "all_gather", "NVLS", 1e6)
+    own = [[frozenset([r]) if r == c else None for c in range(n)] for r in range(n + 2)]
+    assert execute(messages, own)[:n] == [[frozenset([c]) for c in range(n)]] * n
+    messages = messages_of(cluster(1, n), "reduce_scatter", "NVLS", 1e6)
+    held = execute(messages, everyone(messages))
+    assert all(held[rank][rank] == frozenset(range(n)) for rank in range(n))
+
+
+@given(st.integers(2, 12))
+def test_what_goes_from_pair_to_pair(n: int) -> None:
+    own = [[frozenset([r]) if r == c else None for c in range(n)] for r in range(n)]
+    sent = execute(messages_of(cluster(n, 1), "sendrecv", "Pairwise", 1e6), own)
+    assert all(sent[(rank + 1) % n][rank] == frozenset([rank]) for rank in range(n))
+    gathered = execute(messages_of(cluster(n, 1), "gather", "Pairwise", 1e6), own)
+    assert gathered[0] == [frozenset([rank]) for rank in range(n)]
+    root = [[frozenset([0]) if r == 0 else None] * n for r in range(n)]
+    dealt = execute(messages_of(cluster(n, 1), "scatter", "Pairwise", 1e6), root)
+    assert all(dealt[rank][rank] == frozenset([0]) for rank in range(n))
+
+
+@pytest.mark.parametrize("op", list(OPERATIONS))
+@given(shape=SHAPES, has_sharp=st.booleans())
+def test_all_that_nccl_may_choose_can_be_run_and_sends_what_it_says(
+    op: str, shape: tuple[int, int], has_sharp: bool
+) -> None:
+    place = cluster(*shape)
+    place = Cluster("H100", shape[1], shape[0], place.wire_gbytes_per_s, has_sharp=has_sharp)
+    for name in dict.fromkeys(choice.algorithm for choice in allowed(place, op)):
+        schedule = schedule_of(place, op, name, 1e6)
+        messages = messages_of(place, op, name, 1e6)
+        assert schedule.n_places == messages.n_places
+        assert schedule.n_steps >= 1
+        sent = np.bincount(messages.source, messages.n_bytes, minlength=messages.n_places)
+        mine = schedule.sent_bytes
+        total = sent[: place.n_ranks].sum()
+        assert mine[: place.n_ranks].sum() == pytest.approx(total, rel=1e-9), name
+        assert len(messages) > 0
+
+
+@given(shape=SHAPES, seed=st.integers(0, 99), by_rail=st.booleans())
+def test_an_uneven_all_to_all_brings_each_piece_whole(
+    shape: tuple[int, int], seed: int, by_rail: bool
+) -> None:
+    n = shape[0] * shape[1]
+    parts = np.random.default_rng(seed).random((n, n))
+    messages = all_to_all_messages(*shape, 1e6, by_rail=by_rail, parts=parts)
+    start = [[frozenset([r]) if c // n == r else None for c in range(n * n)] for r in range(n)]
+    held = execute(messages, start)
+    assert all(held[t][r * n + t] == frozenset([r]) for r in range(n) for t in range(n))
+    phases = all_to_all_phases(*shape, 1e6, by_rail=by_rail, parts=parts)
+    together: dict[tuple[int, int], float] = {}
+    for phase in phases:
+        rows = zip(phase.source.tolist(), phase.target.tolist(), phase.n_bytes, strict=True)
+        for source, target, size in rows:
+            together[source, target] = together.get((source, target), 0.0) + float(size)
+    assert {pair: size for pair, size in together.items() if size} == pytest.approx(
+        merged(messages)
+    )
+
+
+@given(shape=SHAPES, data=st.data())
+def test_tokens_reach_their_experts_once_a_host_and_come_back_added(
+    shape: tuple[int, int], data: st.DataObject
+) -> None:
+    domains, each = shape
+    n = domains * each
+    ranks = st.integers(0, n - 1)
+    token = st.tuples(ranks, st.frozensets(ranks, min_size=1, max_size=4))
+    tokens = data.draw(st.lists(token, min_size=1, max_size=6))
+    messages = token_messages(domains, each, tokens, 7168.0)
+    start = [[frozenset([r]) if r == s else None for s, _to in tokens] for r in range(n)]
+    held = execute(messages, start)
+    for at, (source, targets) in enumerate(tokens):
+        assert all(held[target][at] == frozenset([source]) for target in targets)
+    far = messages.source // each != messages.target // each
+    assert (messages.source[far] % each == messages.target[far] % each).all()
+    hosts = [{target // each for target in to} - {source // each} for source, to in tokens]
+    assert far.sum() == sum(map(len, hosts))
+
+    back = token_messages(domains, each, tokens, 7168.0, combine=True)
+    made = [[frozenset([r]) if r in to else None for _s, to in tokens] for r in range(n)]
+    held = execute(back, made)
+    assert all(held[source][at] == targets for at, (source, targets) in enumerate(tokens))
+
+
+def test_a_token_for_nobody_is_refused() -> None:
+    with pytest.raises(InputError, match="token 1 is for ranks"):
+        token_messages(2, 2, [(0, frozenset([3])), (0, frozenset([4]))], 1.0)

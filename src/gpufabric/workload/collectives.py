@@ -7,14 +7,21 @@ from collections.abc import Callable
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.workload.cluster import Cluster
-from gpufabric.workload.in_switch import in_switch_messages, in_switch_phases
+from gpufabric.workload.in_switch import (
+    half_messages,
+    half_phases,
+    in_switch_messages,
+    in_switch_phases,
+)
 from gpufabric.workload.logarithmic import logarithmic_messages, logarithmic_phases
 from gpufabric.workload.nccl_tuner import PAIRWISE
 from gpufabric.workload.operations import operation
 from gpufabric.workload.pairwise import (
     all_to_all_messages,
     all_to_all_phases,
+    rooted_messages,
     rooted_phases,
+    send_receive_messages,
     send_receive_phases,
 )
 from gpufabric.workload.rings import (
@@ -84,6 +91,9 @@ def _phases(
         makers[name, "Ring"] = lambda: ring_phases(kind, domains, each, size_bytes)
     for name in _IN_SWITCH:
         makers["all_reduce", name] = lambda: in_switch_phases(algorithm, domains, each, size_bytes)
+    if domains == 1:
+        for name in ("all_gather", "reduce_scatter"):
+            makers[name, "NVLS"] = lambda: half_phases(kind, each, size_bytes)
     if each == 1:
         for name in ("all_gather", "reduce_scatter"):
             makers[name, "PAT"] = lambda: logarithmic_phases(kind, n, size_bytes)
@@ -118,8 +128,14 @@ def messages_of(
         ("alltoall", PAIRWISE): lambda: all_to_all_messages(
             domains, each, size_bytes, by_rail=by_rail
         ),
+        ("sendrecv", PAIRWISE): lambda: send_receive_messages(n, size_bytes),
+        ("gather", PAIRWISE): lambda: rooted_messages(kind, n, size_bytes),
+        ("scatter", PAIRWISE): lambda: rooted_messages(kind, n, size_bytes),
         ("all_reduce", "Tree"): lambda: tree_messages(domains, each, size_bytes),
     }
+    if domains == 1:
+        for name in ("all_gather", "reduce_scatter"):
+            makers[name, "NVLS"] = lambda: half_messages(kind, each, size_bytes)
     for name in ("all_reduce", "all_gather", "reduce_scatter"):
         makers[name, "Ring"] = lambda: ring_messages(kind, order, size_bytes)
     for name in ("broadcast", "reduce"):

@@ -14,7 +14,7 @@ import numpy as np
 from gpufabric.workload.schedule import MessageList, Messages, Phase
 from gpufabric.workload.trees import depths, parents, tree_depth, tree_pairs
 
-__all__ = ["in_switch_messages", "in_switch_phases"]
+__all__ = ["half_messages", "half_phases", "in_switch_messages", "in_switch_phases"]
 
 
 def in_switch_messages(algorithm: str, n_domains: int, each: int, size_bytes: float) -> Messages:
@@ -108,5 +108,43 @@ def in_switch_phases(
             np.concatenate(targets).astype(np.int32),
             np.concatenate(sizes),
             n_steps,
+        ),
+    )
+
+
+def half_messages(operation: str, n: int, size_bytes: float) -> Messages:
+    """Return an all-gather or reduce-scatter with NVLS in one domain: one half of an all-reduce.
+
+    GPU c owns chunk c. Gather: it sends its chunk to the switch once, which sends it to all
+    others. Scatter: all send every chunk to the switch, which adds them up on the way to the owner.
+    """
+    rows = MessageList(n, [size_bytes / n] * n, 2)
+    if operation == "all_gather":
+        rows.step((rank, n, rank, False) for rank in range(n))
+        rows.step(
+            (n, rank, chunk, False) for chunk in range(n) for rank in range(n) if rank != chunk
+        )
+    else:
+        rows.step((rank, n, chunk, True) for rank in range(n) for chunk in range(n))
+        rows.step((n, rank, rank, False) for rank in range(n))
+    return rows.messages()
+
+
+def half_phases(operation: str, n: int, size_bytes: float) -> tuple[Phase, ...]:
+    """Return the same merged."""
+    rank = np.arange(n, dtype=np.int32)
+    switch = np.full(n, n, np.int32)
+    if operation == "all_gather":
+        sizes = size_bytes / n, size_bytes * (n - 1) / n
+    else:
+        sizes = size_bytes, size_bytes / n
+    up, down = (np.full(n, size) for size in sizes)
+    return (
+        Phase(
+            "NVLS",
+            np.concatenate([rank, switch]),
+            np.concatenate([switch, rank]),
+            np.concatenate([up, down]),
+            2,
         ),
     )

@@ -21,7 +21,9 @@ __all__ = [
     "all_to_all_phases",
     "expert_phases",
     "mean_hosts_reached",
+    "rooted_messages",
     "rooted_phases",
+    "send_receive_messages",
     "send_receive_phases",
 ]
 
@@ -30,11 +32,19 @@ Floats = NDArray[np.float64]
 
 
 def all_to_all_messages(
-    n_domains: int, each: int, size_bytes: float, *, by_rail: bool = False
+    n_domains: int,
+    each: int,
+    size_bytes: float,
+    *,
+    by_rail: bool = False,
+    parts: Floats | None = None,
 ) -> Messages:
-    """Return every message of an all-to-all: chunk ``r n + t`` goes from rank r to rank t."""
+    """Return every message of an all-to-all: chunk ``r n + t`` goes from rank r to rank t.
+
+    Parameters are those of `all_to_all_phases`.
+    """
     n = n_domains * each
-    rows = MessageList(n, [size_bytes / n] * (n * n))
+    rows = MessageList(n, (_parts(n, parts) * size_bytes).ravel().tolist())
     if not by_rail:
         for ahead in range(1, n):
             rows.step((r, (r + ahead) % n, r * n + (r + ahead) % n, False) for r in range(n))
@@ -84,11 +94,7 @@ def all_to_all_phases(
         If `parts` has another shape, or a negative or infinite value.
     """
     n = n_domains * each
-    if parts is None:
-        parts = np.full((n, n), 1 / n)
-    elif parts.shape != (n, n) or not (np.isfinite(parts) & (parts >= 0)).all():
-        what = _("the parts have the shape {shape}.").format(shape=parts.shape)
-        raise InputError(Fault("parts", what, _("{n} by {n} values, none below 0").format(n=n)))
+    parts = _parts(n, parts)
     if not by_rail or n_domains == 1:
         source, target = np.nonzero(~np.eye(n, dtype=np.bool_))
         sizes = parts[source, target] * size_bytes
@@ -117,6 +123,16 @@ def all_to_all_phases(
     return first, second
 
 
+def _parts(n: int, parts: Floats | None) -> Floats:
+    """Part of its data that each rank sends to each: equal where not told."""
+    if parts is None:
+        return np.full((n, n), 1 / n)
+    if parts.shape != (n, n) or not (np.isfinite(parts) & (parts >= 0)).all():
+        what = _("the parts have the shape {shape}.").format(shape=parts.shape)
+        raise InputError(Fault("parts", what, _("{n} by {n} values, none below 0").format(n=n)))
+    return parts
+
+
 def _phase(name: str, source: object, target: object, sizes: Floats, n_steps: int) -> Phase:
     return Phase(
         name, np.asarray(source, np.int32), np.asarray(target, np.int32), np.asarray(sizes), n_steps
@@ -127,6 +143,24 @@ def send_receive_phases(n: int, size_bytes: float) -> tuple[Phase, ...]:
     """Return what sendrecv of nccl-tests does: each rank sends all to the next."""
     rank = np.arange(n)
     return (_phase("neighbours", rank, (rank + 1) % n, np.full(n, size_bytes), 1),)
+
+
+def send_receive_messages(n: int, size_bytes: float) -> Messages:
+    """Return the messages of sendrecv: chunk r goes from rank r to the next."""
+    rows = MessageList(n, [size_bytes] * n)
+    rows.step((rank, (rank + 1) % n, rank, False) for rank in range(n))
+    return rows.messages()
+
+
+def rooted_messages(operation: str, n: int, size_bytes: float, root: int = 0) -> Messages:
+    """Return the messages of gather or scatter: chunk r is that of rank r."""
+    rows = MessageList(n, [size_bytes / n] * n)
+    others = [rank for rank in range(n) if rank != root]
+    if operation == "gather":
+        rows.step((rank, root, rank, False) for rank in others)
+    else:
+        rows.step((root, rank, rank, False) for rank in others)
+    return rows.messages()
 
 
 def rooted_phases(operation: str, n: int, size_bytes: float, root: int = 0) -> tuple[Phase, ...]:
