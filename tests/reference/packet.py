@@ -25,7 +25,7 @@ from tests.reference.packet_grant import GRANT, Granters
 from tests.reference.packet_hpcc import Stamp, extra
 from tests.reference.packet_pause import EXPIRE, PURGE, REFRESH, WATCH, Pauses
 from tests.reference.packet_random import mix, random_from
-from tests.reference.packet_records import Flow, Packet, Port
+from tests.reference.packet_records import Flow, Message, Packet, Port
 from tests.reference.packet_route import Hops
 from tests.reference.packet_settings import Settings
 from tests.reference.packet_turns import charge, next_by_weight
@@ -68,7 +68,13 @@ class Engine:
         self.pauses = Pauses(self)
         self.granters = Granters(self)
         self.settings = Settings(wires, config, self.headroom)
-        self.flows = [self.flow(problem, at) for at in range(problem.n_flows)]
+        own = list(range(problem.n_flows))
+        of_message = own if problem.queue_pair is None else [int(one) for one in problem.queue_pair]
+        self.messages = [self.message(problem, at, pair) for at, pair in enumerate(of_message)]
+        self.flows = [
+            self.flow(problem, [at for at in own if of_message[at] == pair])
+            for pair in sorted(set(of_message))
+        ]
         self.buffers = {
             switch: Buffer(
                 self,
@@ -92,7 +98,7 @@ class Engine:
         self.fecn = None if config.fecn is None else Fecn(self)
         self.regular_sizes = self.common_sizes()
         more = {extra(control)[1] for control in config.flow_controls} - {0}
-        reads = any(flow.operation is Operation.READ for flow in self.flows)
+        reads = any(one.operation is Operation.READ for one in self.messages)
         most = min(6, 36 // (3 + len(more) + reads + len(self.regular_sizes)))
         self.hops = Hops(self, problem.hops) if problem.hops else None
         self.faults = Faults(self, problem, mix(config.seed + 1))
@@ -112,34 +118,51 @@ class Engine:
             if not rows[number]:
                 self.at(self.starts[number], START, number)
 
-    def flow(self, problem: PacketProblem, number: int) -> Flow:
+    def message(self, problem: PacketProblem, number: int, pair: int) -> Message:
+        size = int(problem.size_bytes[number])
+        n = max(1, math.ceil(size / self.config.transport.mtu_bytes))
+        operation = Operation.WRITE
+        if problem.operation is not None:
+            operation = Operation(int(problem.operation[number]))
+        return Message(pair, size, n, operation)
+
+    def flow(self, problem: PacketProblem, messages: list[int]) -> Flow:
+        """A queue pair, its messages one behind the other."""
+        number = messages[0]
         row = number if problem.path is None else int(problem.path[number])
         route, back = (
             [int(c) for c in paths.channel[paths.first[row] : paths.first[row + 1]]]
             for paths in (problem.paths, problem.back)
         )
-        size = int(problem.size_bytes[number])
-        n = max(1, math.ceil(size / self.config.transport.mtu_bytes))
+        n = 0
+        for one in messages:
+            self.messages[one].first = n
+            n = self.messages[one].end
         line = self.gbps[route[0]]
         traffic = self.config.data_class
         if problem.traffic_class is not None:
             traffic = int(problem.traffic_class[number])
         of_class = 0 if problem.control is None else int(problem.control[number])
         control = self.config.flow_controls[of_class]
-        flow = Flow(route, back, size, n, line, line, line, traffic, of_class, control)
-        if problem.operation is not None:
-            flow.operation = Operation(int(problem.operation[number]))
+        flow = Flow(route, back, messages, n, line, line, line, traffic, of_class, control)
+        flow.operation = self.messages[number].operation
         set_control(self, flow)
         return flow
 
+    def message_of(self, flow: Flow, number: int) -> Message:
+        """The message that a packet belongs to."""
+        found = [self.messages[one] for one in flow.messages if self.messages[one].end > number]
+        return found[0]
+
     def size_of(self, flow: Flow, number: int) -> int:
-        mtu = self.config.transport.mtu_bytes
-        payload = min(mtu, flow.size - number * mtu)
+        mtu, message = self.config.transport.mtu_bytes, self.message_of(flow, number)
+        at = number - message.first
+        payload = min(mtu, message.size - at * mtu)
         headers = self.config.headers
         size = payload + headers.data_bytes + extra(flow.control)[0]
-        if flow.operation is Operation.WRITE and number == 0:
+        if message.operation is Operation.WRITE and at == 0:
             size += headers.first_bytes
-        if flow.operation is Operation.READ and number in {0, flow.n - 1}:
+        if message.operation is Operation.READ and at in {0, message.n - 1}:
             size += headers.response_bytes
         return size
 

@@ -142,7 +142,7 @@ class Credits:
         if port.queues[lane]:
             return port.queues[lane][0].size
         flow: Flow = self.engine.flows[port.flows[lane][0]]
-        if flow.next < flow.n:
+        if flow.next < (flow.posted if flow.credit is None else flow.credit.limit):
             return self.engine.size_of(flow, flow.next)
         return self.engine.config.transport.mtu_bytes + self.engine.config.headers.data_bytes
 

@@ -23,7 +23,7 @@ class Engine(one.Engine):
                 return True
             if flow.next - flow.acked >= transport.most_apart_packets:
                 return False
-        if flow.next >= (flow.n if flow.credit is None else flow.credit.limit):
+        if flow.next >= (flow.posted if flow.credit is None else flow.credit.limit):
             return False
         limit = flow.window
         if limit == 0:
@@ -78,7 +78,7 @@ class Engine(one.Engine):
         flow.top = max(flow.top, flow.next)
         flow.last_wire = wire
         packet.sent_ps = self.now
-        packet.credit = flow.n
+        packet.credit = flow.posted
         if flow.swift is not None:
             flow.next_ps = self.now + flow.swift.wait_ps
         elif flow.hpcc is not None:
@@ -106,10 +106,12 @@ class Engine(one.Engine):
             flow.next = max(flow.next, expected)
             flow.progress_ps = self.now
             flow.retries = 0
-            if expected == flow.n and flow.place != "failed":
-                flow.acked_ps = self.now
-                if self.after is not None and self.after.until_acked:
-                    self.release(number)
+            for at in flow.messages:
+                message = self.messages[at]
+                if message.end <= expected and message.acked_ps < 0 and flow.place != "failed":
+                    message.acked_ps = self.now
+                    if self.after is not None and self.after.until_acked:
+                        self.release(at)
         self.list_flow(number)
 
     def reject(self, number: int, expected: int) -> None:
@@ -125,7 +127,7 @@ class Engine(one.Engine):
             self.time_out_read(number, period)
             return
         flow.timer = False
-        starves = flow.credit is not None and flow.credit.limit < flow.n
+        starves = flow.credit is not None and flow.credit.limit < flow.posted
         begs = flow.acked == flow.top and starves
         if flow.place == "failed" or (flow.acked == flow.top and not begs):
             return
@@ -163,13 +165,26 @@ class Engine(one.Engine):
             self.ask(number)
 
     def begin(self, number: int) -> None:
-        flow = self.flows[number]
-        flow.started_ps = self.now
+        message = self.messages[number]
+        message.started_ps = self.now
+        flow = self.flows[message.pair]
+        message.posted = True
+        self.post(flow)
         if flow.operation is Operation.READ:
             flow.progress_ps = self.now
-            self.ask(number)
+            self.ask(message.pair)
         else:
-            self.list_flow(number)
+            self.list_flow(message.pair)
+
+    def post(self, flow: Flow) -> None:
+        """Let all messages of a queue pair be sent whose time, and that of all before, has come."""
+        before = flow.posted
+        for at in flow.messages:
+            if not self.messages[at].posted:
+                break
+            flow.posted = self.messages[at].end
+        if flow.credit is not None:
+            flow.credit.post(before, flow.posted, is_idle=flow.next >= before)
 
     def ask(self, number: int) -> None:
         """Ask for the data of a READ from the first packet that is missing."""
@@ -250,10 +265,10 @@ class Engine(one.Engine):
         if packet.number == flow.expected:
             flow.expected += 1
             flow.nak_sent = False
-            self.take_in_order(packet.flow)
+            is_last = self.take_in_order(packet.flow)
             if is_read:
                 return
-            if flow.expected == flow.n or echo or flow.expected % transport.ack_every == 0:
+            if is_last or echo or flow.expected % transport.ack_every == 0:
                 self.answer(packet, one.ACK, marked=echo)
         elif packet.number > flow.expected:
             self.take_early(packet, echo=echo)
@@ -272,19 +287,23 @@ class Engine(one.Engine):
             packet.sacked = packet.number
             self.answer(packet, one.NAK, marked=echo)
 
-    def take_in_order(self, number: int) -> None:
+    def take_in_order(self, number: int) -> bool:
+        """Tell whether a message is whole now."""
         flow = self.flows[number]
         while flow.selective is not None and flow.expected in flow.selective.kept:
             flow.expected += 1
-        is_read, is_last = flow.operation is Operation.READ, flow.expected == flow.n
-        if is_last:
-            flow.delivered_ps = self.now
+        is_read = flow.operation is Operation.READ
+        messages = [self.messages[at] for at in flow.messages]
+        whole = [one for one in messages if one.delivered_ps < 0 and one.end <= flow.expected]
         if is_read:
             flow.progress_ps, flow.retries = self.now, 0
-            if is_last:
-                flow.acked, flow.acked_ps = flow.n, self.now
-        if is_last and self.after is not None and (is_read or not self.after.until_acked):
-            self.release(number)
+        for message in whole:
+            message.delivered_ps = self.now
+            if is_read:
+                flow.acked, message.acked_ps = flow.n, self.now
+            if self.after is not None and (is_read or not self.after.until_acked):
+                self.release(self.messages.index(message))
+        return bool(whole)
 
     def send_credit(self, number: int) -> None:
         """Tell a sender, in an ACK that acknowledges nothing new, what is granted."""

@@ -20,12 +20,20 @@ GRANT = 14
 class Credit:
     """What the two ends of a flow know: packets that may be sent; the receiver's plans in ps."""
 
-    limit: int
-    granted: int
+    initial: int
     each: int
     early_ps: int
     wait_ps: int
+    limit: int = 0
+    held: int = 0
+    granted: int = 0
     demand: int = 0
+
+    def post(self, before: int, posted: int, *, is_idle: bool) -> None:
+        """More to send: a sender that had nothing left has its initial credit again."""
+        if is_idle:
+            self.held = max(self.held, before + self.initial)
+        self.limit = min(self.held, posted)
 
 
 def first_credit(engine: Engine, flow: Flow) -> Credit:
@@ -39,8 +47,7 @@ def first_credit(engine: Engine, flow: Flow) -> Credit:
     initial = packets
     if rccc.initial_credit_bytes:
         initial = math.ceil(rccc.initial_credit_bytes / mtu)
-    initial = min(initial, flow.n)
-    return Credit(initial, initial, max(1, rccc.credit_bytes // mtu), packets * wait, wait)
+    return Credit(initial, max(1, rccc.credit_bytes // mtu), packets * wait, wait)
 
 
 class Granters:
@@ -58,8 +65,11 @@ class Granters:
         credit, port = flow.credit, flow.back[0]
         if credit is None or packet.credit <= credit.demand:
             return
-        credit.demand = packet.credit
-        self.book(port, min(credit.granted, credit.demand) * credit.wait_ps)
+        before, credit.demand = credit.demand, packet.credit
+        if credit.granted < before:  # it waits in the row
+            return
+        credit.granted = max(credit.granted, before + credit.initial)
+        self.book(port, (min(credit.granted, credit.demand) - before) * credit.wait_ps)
         if credit.granted < credit.demand:
             self.rows[port].append(packet.flow)
             self.plan(port)
@@ -94,4 +104,6 @@ class Granters:
     def take(self, packet: Packet) -> None:
         flow = self.engine.flows[packet.flow]
         if flow.credit is not None:
-            flow.credit.limit = max(flow.credit.limit, min(packet.credit, flow.n))
+            credit = flow.credit
+            credit.held = max(credit.held, packet.credit)
+            credit.limit = max(credit.limit, min(credit.held, flow.posted))

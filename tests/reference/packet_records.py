@@ -58,12 +58,31 @@ class Port:
 
 
 @dataclass(eq=False)
+class Message:
+    """A message: its packets are those from `first` on of its queue pair."""
+
+    pair: int
+    size: int
+    n: int
+    operation: Operation
+    first: int = 0
+    posted: bool = False
+    started_ps: int = -1
+    delivered_ps: int = -1
+    acked_ps: int = -1
+
+    @property
+    def end(self) -> int:
+        return self.first + self.n
+
+
+@dataclass(eq=False)
 class Flow:
-    """A message and the two ends of its queue pair."""
+    """The two ends of a queue pair; `messages` are numbers, `n` all their packets."""
 
     route: list[int]
     back: list[int]
-    size: int
+    messages: list[int]
     n: int
     line: float
     rate: float
@@ -74,7 +93,7 @@ class Flow:
     window: int = 0
     selective: Selective | None = None
     operation: Operation = Operation.WRITE
-    started_ps: int = -1
+    posted: int = 0
     hpcc: Hpcc | None = None
     swift: SwiftSender | None = None
     credit: Credit | None = None
@@ -100,8 +119,6 @@ class Flow:
     progress_ps: int = 0
     increase_ps: int = -1
     last_cnp_ps: int = -(2**61)
-    delivered_ps: int = -1
-    acked_ps: int = -1
     cnps: int = 0
     repeats: int = 0
     timeouts: int = 0

@@ -146,7 +146,7 @@ def test_dcqcn_with_pauses_is_equal_when_pauses_draw_numbers_too() -> None:
     config = with_their_numbers("x2", config_of("dcqcn_buf1"))
     engine = DrawsForPauses(problem_like("x2", list(theirs), SIZE["x2"]), config)
     engine.run()
-    assert [flow.acked_ps // 1000 for flow in engine.flows] == list(theirs.values())
+    assert [one.acked_ps // 1000 for one in engine.messages] == list(theirs.values())
     assert not engine.dropped
 
 

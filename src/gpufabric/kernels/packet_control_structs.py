@@ -72,6 +72,8 @@ PACING = np.dtype(
         ("renewal", np.int32),  # HPCC: the ACK of this packet ends the round trip; 0: none came
         ("stage", np.int32),  # HPCC: additive steps since the last jump
         ("n_stamps", np.int32),  # HPCC, SWIFT: switches on the path
+        ("initial", np.int32),  # RCCC: packets that an idle queue pair may send without a grant
+        ("credit", np.int32),  # RCCC: sender: packets that may be sent
         ("granted", np.int32),  # RCCC: receiver: packets that may be sent
         ("demand", np.int32),  # RCCC: receiver: packets that there are to send, as far as known
         ("following", np.int32),  # RCCC: next flow that waits for credit, -1 for the last

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import NOW
+from gpufabric.kernels.packet_message import seek_message
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.packet_tape import note_hold
 
@@ -165,9 +166,11 @@ def next_bytes(run: PacketRun, number: int, lane: int) -> int:
         return int(run.packets[queue.first].n_bytes)
     flow = run.flows[queue.first_flow]
     size = flow.size_middle
-    if flow.next == 0:
+    if flow.next < flow.first or flow.end <= flow.next < flow.limit:
+        seek_message(run, np.int64(queue.first_flow), np.int64(flow.next))
+    if flow.next == flow.first:
         size = flow.size_first
-    elif flow.next == flow.n_packets - 1:
+    elif flow.next == flow.end - 1:
         size = flow.size_last
     return int(run.serial[size].n_bytes)
 

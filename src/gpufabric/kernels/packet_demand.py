@@ -25,19 +25,22 @@ def learn_demand(run: PacketRun, index: int) -> None:
     number = np.int64(run.packets[index].flow)
     pace, flow = run.pacing[number], run.flows[number]
     if run.controls[flow.control].kind == RCCC and run.notes[index].credit > pace.demand:
+        before = np.int64(pace.demand)
         pace.demand = run.notes[index].credit
-        begin_granting(run, number)
+        if pace.granted >= before:
+            pace.granted = max(pace.granted, np.int32(before) + pace.initial)
+            begin_granting(run, number, before)
 
 
 @seldom_part
-def begin_granting(run: PacketRun, number: int) -> None:
-    """Book the link for the packets of a flow that come without credit, and put it in the row.
+def begin_granting(run: PacketRun, number: int, before: int) -> None:
+    """Book the link for the packets behind `before` that come ungranted; put a flow in the row.
 
     Reference: tests/reference/packet_grant.py, Granters.learn.
     """
     pace, port = run.pacing[number], np.int64(run.routes[run.flows[number].first_back])
     granter = run.granters[port]
-    n_packets = np.int64(min(pace.granted, pace.demand))
+    n_packets = np.int64(min(pace.granted, pace.demand)) - before
     granter.booked_ps = max(granter.booked_ps, run.clock[NOW]) + n_packets * pace.wait_ps
     if pace.granted < pace.demand:
         wait_for_credit(run, port, number)
@@ -79,5 +82,6 @@ def take_credit(run: PacketRun, number: int, index: int) -> None:
 
     Reference: tests/reference/packet_grant.py, Granters.take.
     """
-    flow = run.flows[number]
-    flow.limit = max(flow.limit, min(run.notes[index].credit, flow.n_packets))
+    flow, pace = run.flows[number], run.pacing[number]
+    pace.credit = max(pace.credit, run.notes[index].credit)
+    flow.limit = max(flow.limit, min(pace.credit, flow.posted))

@@ -57,7 +57,7 @@ def pace(run: PacketRun, number: int, index: int, wire_bytes: int) -> None:
         run.notes[index].sent_ps = run.clock[NOW]
         flow.next_ps = run.clock[NOW] + run.pacing[number].wait_ps
     elif kind == RCCC:
-        run.notes[index].credit = flow.n_packets
+        run.notes[index].credit = flow.posted
     elif kind == HPCC:
         run.notes[index].n_stamps = 0
         run.pacing[number].wire_bytes = wire_bytes

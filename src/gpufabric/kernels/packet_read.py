@@ -6,8 +6,11 @@ request, which has the kind of a NAK.
 
 from __future__ import annotations
 
+import numpy as np
+
 from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import KIND_BITS, NOW, TIMEOUT, push, take_packet
+from gpufabric.kernels.packet_message import post
 from gpufabric.kernels.packet_pacing import FAILED
 from gpufabric.kernels.packet_port import NAK
 from gpufabric.kernels.packet_receiver import answer
@@ -25,6 +28,9 @@ def begin(run: PacketRun, number: int) -> None:
     """
     if run.after.size > 0:
         run.after[number].started_ps = run.clock[NOW]
+    if run.messages.size > 0:
+        post(run, number)
+        number = int(np.int64(run.messages[number].queue_pair))
     if run.flows[number].is_read == 0:
         list_flow(run, number)
         return

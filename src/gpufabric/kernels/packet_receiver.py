@@ -14,6 +14,7 @@ from gpufabric.kernels.packet_control_structs import HPCC, RCCC, SWIFT
 from gpufabric.kernels.packet_demand import learn_demand, take_credit
 from gpufabric.kernels.packet_events import NOW, give_back, take_packet
 from gpufabric.kernels.packet_hpcc import take_telemetry
+from gpufabric.kernels.packet_message import take_messages
 from gpufabric.kernels.packet_port import (
     ACK,
     CNP,
@@ -145,16 +146,19 @@ def take_in_order(run: PacketRun, number: int, must_answer: bool) -> int:  # noq
     flow.is_nak_sent = 0
     if run.rules[0].most_apart > 0 and flow.is_read == 0:
         take_kept(run, number)
-    is_last = flow.expected == flow.n_packets
+    is_last = flow.expected >= flow.taken_end
     if is_last:
         flow.delivered_ps = run.clock[NOW]
+        if run.messages.size > 0:
+            take_messages(run, number)
     if flow.is_read:
         flow.progress_ps = run.clock[NOW]
         flow.n_retries = 0
         if is_last:
             flow.acked = flow.n_packets
             flow.acked_ps = run.clock[NOW]
-    if is_last and run.after.size > 0 and (flow.is_read or run.rules[0].until_acked == 0):
+    is_over = is_last and run.messages.size == 0
+    if is_over and run.after.size > 0 and (flow.is_read or run.rules[0].until_acked == 0):
         release(run, number)
     if flow.is_read:
         return SILENT

@@ -19,6 +19,7 @@ from gpufabric.kernels.packet_events import (
     take_packet,
 )
 from gpufabric.kernels.packet_look import look_at_waiting
+from gpufabric.kernels.packet_message import acknowledge_messages, seek_message
 from gpufabric.kernels.packet_pacing import (
     FAILED,
     LISTED,
@@ -132,10 +133,12 @@ def make_packet(run: PacketRun, number: int) -> int:
     """
     flow, rules, now = run.flows[number], run.rules[0], run.clock[NOW]
     at = take_number(run, number)
+    if at < flow.first or at >= flow.end:
+        seek_message(run, number, at)
     size = flow.size_middle
-    if at == 0:
+    if at == flow.first:
         size = flow.size_first
-    elif at == flow.n_packets - 1:
+    elif at == flow.end - 1:
         size = flow.size_last
     serial = run.serial[size]
     index = take_packet(run)
@@ -202,9 +205,11 @@ def acknowledge(run: PacketRun, number: int, expected: int) -> None:
         flow.next = max(flow.next, flow.acked)
         flow.progress_ps = run.clock[NOW]
         flow.n_retries = 0
-        if flow.acked == flow.n_packets and flow.state != FAILED:
+        if flow.acked >= flow.asked_end and flow.state != FAILED:
             flow.acked_ps = run.clock[NOW]
-            if run.after.size > 0 and run.rules[0].until_acked:
+            if run.messages.size > 0:
+                acknowledge_messages(run, number)
+            elif run.after.size > 0 and run.rules[0].until_acked:
                 release(run, number)
     list_flow(run, number)
 
@@ -257,7 +262,7 @@ def is_out_of_credit(run: PacketRun, number: int) -> bool:
     Reference: tests/reference/packet_ends.py, Engine.time_out.
     """
     flow = run.flows[number]
-    return run.controls[flow.control].kind == RCCC and flow.limit < flow.n_packets
+    return run.controls[flow.control].kind == RCCC and flow.limit < flow.posted
 
 
 @kernel_part

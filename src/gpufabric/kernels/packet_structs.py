@@ -174,7 +174,7 @@ QUEUE_PAIR = np.dtype(
         ("first_hop", np.int32),  # entry of `routes` of its first channel
         ("first_back", np.int32),  # the same for what comes back
         ("n_packets", np.int32),
-        ("limit", np.int32),  # packets that may be sent: all, or what there is credit for
+        ("limit", np.int32),  # packets that may be sent: all posted, or what there is credit for
         ("acked", np.int32),  # packets known to have arrived
         ("next", np.int32),  # packet to send next
         ("top", np.int32),  # packets sent at least once
@@ -185,6 +185,15 @@ QUEUE_PAIR = np.dtype(
         ("size_first", np.int32),  # size classes of its first, middle and last packet
         ("size_middle", np.int32),
         ("size_last", np.int32),
+        ("first", np.int32),  # number of the first packet of the message that is being cut
+        ("end", np.int32),  # number after that of its last packet
+        ("taken_end", np.int32),  # the same of the message that is being received
+        ("asked_end", np.int32),  # the same of the first message not acknowledged
+        ("posted", np.int32),  # packets of messages whose time has come
+        ("posting", np.int32),  # several messages: the next to be posted, -1: all are
+        ("cutting", np.int32),  # several messages: the one that is being cut
+        ("taking", np.int32),  # several messages: the one that is being received, -1: none
+        ("asking", np.int32),  # several messages: the first not acknowledged, -1: none
         ("size_ack", np.int32),  # size class of its ACKs
         ("control", np.int32),  # entry of `controls`
         ("highest", np.int32),  # selective repeat: last packet known to have arrived
@@ -370,7 +379,8 @@ class PacketRun(NamedTuple):
     lane_table: Longs  # int64[2, n_entries, 2]: lane and weight [block], high and low
     turns: Longs  # int64[n_channels, 6]: see the names in packet_arbiter.py; none without arbiter
     switches: Records  # SWITCH[n_switches]
-    flows: Records  # QUEUE_PAIR[n_flows]
+    flows: Records  # QUEUE_PAIR[n_pairs]
+    messages: Records  # MESSAGE[n_flows], or none: each queue pair has one
     routes: Ints  # int32[n_entries]: channels, row by row
     serial: Records  # SERIAL[n_kinds_of_links * n_sizes]
     lanes: Records  # LANE[n_lanes]
@@ -384,16 +394,16 @@ class PacketRun(NamedTuple):
     pauses: Records  # PAUSE[n_channels * (n_classes + 1)], or none: no watchdog, no pause time
     settings: Records  # SETTING[n_channels * (n_classes + 1)], or none: all ports are alike
     controls: Records  # CONTROL[n_controls]
-    pacing: Records  # PACING[n_flows], or one row where no control needs it
+    pacing: Records  # PACING[n_pairs], or one row where no control needs it
     notes: Records  # NOTE[room of packets], or one row where no control needs it
     stamps: Records  # STAMP[room of packets * most_stamps]
-    sacked: Bits  # int8[n_flows * most_apart]: sender: 1: has arrived; by number, in a ring
-    kept: Bits  # int8[n_flows * most_apart]: receiver, likewise
+    sacked: Bits  # int8[n_pairs * most_apart]: sender: 1: has arrived; by number, in a ring
+    kept: Bits  # int8[n_pairs * most_apart]: receiver, likewise
     after: Records  # AFTER[n_flows], or no row: none waits for others
     released: Ints  # int32[n_entries]: flows that wait for a flow, row by row
     released_first: Longs  # int64[n_flows + 1], or none
     granters: Records  # GRANTER[n_channels], or none: no flow class with receiver's credit
-    past: Records  # STAMP[n_flows * most_stamps]: the last ones that came back
+    past: Records  # STAMP[n_pairs * most_stamps]: the last ones that came back
     counts: Records  # PACKET_COUNT[5]: by kind of packet
     clock: Longs  # int64[…]: see the names in packet_events.py
     random: NDArray[np.uint64]  # uint64[3]: see packet_random.py; marks: or place in `given`

@@ -16,7 +16,6 @@ from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.kernels.packet import NEEDS_ROOM, run_packets
 from gpufabric.kernels.packet_events import LANE_BITS, N_EVENTS, N_TRACED, NEVER, NOW
-from gpufabric.kernels.packet_pacing import FAILED
 from gpufabric.kernels.packet_settings import LOSSLESS
 from gpufabric.kernels.packet_structs import (
     LOST_BY_ERROR,
@@ -31,6 +30,7 @@ from gpufabric.sim.packet_checks import check_packets
 from gpufabric.sim.packet_config import PacketConfig
 from gpufabric.sim.packet_deadlock import Deadlock, find_deadlock
 from gpufabric.sim.packet_faults import PauseStorm
+from gpufabric.sim.packet_flow_outcome import FlowOutcome, flow_outcome
 from gpufabric.sim.packet_infiniband import CreditOutcome, credit_outcome
 from gpufabric.sim.packet_ledger import KINDS, Ledger, ledger_of
 from gpufabric.sim.packet_messages import After, Operation
@@ -65,44 +65,6 @@ __all__ = [
 
 Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class FlowOutcome:
-    """What became of each flow.
-
-    Parameters
-    ----------
-    delivered_ps
-        int64[n_flows]: last byte at the receiver [ps]; -1 if it has not come.
-    started_ps
-        int64[n_flows]: its start [ps]; -1 if it still waits for others.
-    acked_ps
-        int64[n_flows]: its ACK at the sender [ps]; -1 if it has not come.
-    fct_ps
-        int64[n_flows]: from start to last byte at the receiver [ps]; -1 if it has not come.
-    has_failed
-        bool[n_flows]: the retry count was used up: the queue pair is in error.
-    acked_packets
-        int64[n_flows]: packets that the sender knows to have arrived.
-    repeats, timeouts, cnps, out_of_order
-        int64[n_flows]: packets sent again; retry time-outs; CNPs taken in; packets thrown away
-        because one before them was missing.
-    rate_gbps
-        float64[n_flows]: allowed by rate control at the end [Gb/s].
-    """
-
-    delivered_ps: Longs
-    acked_ps: Longs
-    started_ps: Longs
-    fct_ps: Longs
-    has_failed: NDArray[np.bool_]
-    acked_packets: Longs
-    repeats: Longs
-    timeouts: Longs
-    cnps: Longs
-    out_of_order: Longs
-    rate_gbps: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -260,7 +222,7 @@ def simulate_packets(
     if recording is not None:
         close_tape(run)
     return PacketResult(
-        flows=_flows(run, checked.start_ps),
+        flows=flow_outcome(run, checked.start_ps, checked.queue_pair),
         ports=_ports(run),
         ledger=ledger_of(run),
         credits=credit_outcome(run),
@@ -292,25 +254,6 @@ def _run_until(run: PacketRun, until_ps: int) -> PacketRun:
     while run_packets(run, until_ps) == NEEDS_ROOM:
         run = with_more_room(run)
     return run
-
-
-def _flows(run: PacketRun, start_ps: Longs) -> FlowOutcome:
-    flows = run.flows
-    started_ps = run.after["started_ps"].copy() if run.after.size else start_ps
-    delivered_ps = flows["delivered_ps"].copy()
-    return FlowOutcome(
-        delivered_ps=delivered_ps,
-        acked_ps=flows["acked_ps"].copy(),
-        started_ps=started_ps,
-        fct_ps=np.where(delivered_ps >= 0, delivered_ps - started_ps, -1),
-        has_failed=flows["state"] == FAILED,
-        acked_packets=flows["acked"].astype(np.int64),
-        repeats=flows["n_repeats"].astype(np.int64),
-        timeouts=flows["n_timeouts"].astype(np.int64),
-        cnps=flows["n_cnps"].astype(np.int64),
-        out_of_order=flows["n_out_of_order"].astype(np.int64),
-        rate_gbps=flows["rate_gbps"].copy(),
-    )
 
 
 def _ports(run: PacketRun) -> PortOutcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from gpufabric.sim.packet_hop_checks import check_hops
 from gpufabric.sim.packet_hops import HopTable
 from gpufabric.sim.packet_infiniband_checks import check_credits
 from gpufabric.sim.packet_messages import After, Operation, check_after
+from gpufabric.sim.packet_pair_checks import check_queue_pairs, check_shared_pairs
 from gpufabric.sim.packet_problem import PacketProblem, Wires
 from gpufabric.sim.packet_switch_checks import check_ecn, check_switches
 
@@ -50,12 +52,23 @@ class CheckedPackets:
     hops_from_us: tuple[float, ...]
     control: Ints  # int32[n_flows]
     operation: Ints  # int32[n_flows]
+    queue_pair: Ints  # int32[n_flows]
     after: After | None
 
     @property
     def n_flows(self) -> int:
         """Number of flows."""
         return int(self.size_bytes.size)
+
+    @cached_property
+    def pairs(self) -> Longs:
+        """int64[n_pairs]: the first message of each queue pair."""
+        return np.unique(self.queue_pair, return_index=True)[1]
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether a queue pair has several messages."""
+        return self.pairs.size < self.n_flows
 
 
 def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPackets:
@@ -80,6 +93,7 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
     start_ps = np.zeros(n_flows, np.int64) if problem.start_ps is None else problem.start_ps
     control = np.zeros(n_flows, np.int32) if problem.control is None else problem.control
     operation = np.zeros(n_flows, np.int32) if problem.operation is None else problem.operation
+    queue_pair = check_queue_pairs(checks, problem.queue_pair, n_flows)
     checked = CheckedPackets(
         wires,
         paths,
@@ -94,12 +108,14 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
         problem.hops_from_us,
         checks.ints("control", control, n_flows, 0, len(config.flow_controls)),
         checks.ints("operation", operation, n_flows, 0, len(Operation)),
-        check_after(checks, problem.after, n_flows),
+        queue_pair,
+        check_after(checks, problem.after, queue_pair),
     )
     if not checks.faults:
         _check_ends(checks, wires, paths, back, is_whole=not problem.hops)
         check_hops(checks, problem, wires, config)
         _check_length(checks, checked, config)
+        check_shared_pairs(checks, checked)
         check_reads(checks, checked.operation, checked.control, config)
         check_faults(checks, problem.faults, wires, config)
     checks.raise_all()

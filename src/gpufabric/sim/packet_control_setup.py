@@ -172,16 +172,16 @@ def pacing_records(
     if (kinds == HPCC).any():
         n_stamps = max(1, int(np.diff(checked.paths.first).max(initial=1)) - 1)
     most_apart = config.transport.most_apart_packets
-    ring = np.zeros(checked.n_flows * most_apart, np.int8)
+    ring = np.zeros(flows.size * most_apart, np.int8)
     if (kinds <= DCQCN).all() and not most_apart:
         none, granters = records(STAMP, 0), _granters(checked, kinds)
         bare = records(PACING, 1), records(NOTE, 1), none, granters, none
         return ControlRecords(*bare, ring, ring, *_after_arrays(checked))
-    pacing = records(PACING, checked.n_flows)
+    pacing = records(PACING, flows.size)
     pacing["base_rtt_ps"] = _base_rtt_ps(checked, config, delay_ps)
     for at, control in enumerate(config.flow_controls):
         if control.kind is ControlKind.HPCC:
-            of_class = checked.control == at
+            of_class = flows["control"] == at
             if control.hpcc.base_rtt_us > 0:
                 pacing["base_rtt_ps"][of_class] = round(control.hpcc.base_rtt_us * PS)
             trip = (pacing["base_rtt_ps"] * flows["line_gbps"] / 8000).astype(np.int64)
@@ -200,7 +200,7 @@ def pacing_records(
         notes,
         records(STAMP, room * n_stamps),
         _granters(checked, kinds),
-        records(STAMP, checked.n_flows * n_stamps),
+        records(STAMP, flows.size * n_stamps),
         ring,
         ring.copy(),
         *_after_arrays(checked),
@@ -211,14 +211,14 @@ def _begin_swift(
     checked: CheckedPackets, config: PacketConfig, of_class: int, flows: Records, pacing: Records
 ) -> None:
     """Let flows of a class begin with the window of a base round trip, and never have twice it."""
-    here, mtu = checked.control == of_class, config.transport.mtu_bytes
+    here, mtu = flows["control"] == of_class, config.transport.mtu_bytes
     trip = pacing["base_rtt_ps"] * flows["line_gbps"] / 8000 / mtu
     given = config.flow_controls[of_class].window_bytes / mtu
     most = np.maximum(1.0, np.full_like(trip, given) if given > 0 else 2 * trip)
     pacing["base_gbps"][here] = most[here]
     pacing["load"][here] = np.minimum(np.maximum(1.0, trip), most)[here]
     flows["window"][here] = pacing["load"].astype(np.int64)[here] * mtu
-    pacing["n_stamps"] = np.diff(checked.paths.first)[checked.path] - 1
+    pacing["n_stamps"] = np.diff(checked.paths.first)[checked.path[checked.pairs]] - 1
     pacing["cut_ps"] = -(2**61)
 
 
@@ -226,10 +226,10 @@ def _begin_rccc(
     checked: CheckedPackets, config: PacketConfig, at: int, flows: Records, pacing: Records
 ) -> None:
     """Set what flows may send without credit, and how early and how fast they are granted more."""
-    mine, rccc = checked.control == at, config.flow_controls[at].rccc
+    mine, rccc = flows["control"] == at, config.flow_controls[at].rccc
     headers, mtu = config.headers, config.transport.mtu_bytes
     wire_bytes = mtu + headers.data_bytes + headers.gap_bytes
-    last = checked.paths.first[checked.path + 1] - 1
+    last = checked.paths.first[checked.path[checked.pairs] + 1] - 1
     gbps = checked.wires.gbps[checked.paths.channel[last]]
     packet_ps = (wire_bytes * 8000 / np.minimum(flows["line_gbps"], gbps)).astype(np.int64)
     wait_ps = (wire_bytes * 8000 / (gbps * rccc.credit_rate)).astype(np.int64)
@@ -237,11 +237,12 @@ def _begin_rccc(
     initial = trip_packets
     if rccc.initial_credit_bytes:
         initial = np.full_like(trip_packets, -(-rccc.initial_credit_bytes // mtu))
-    initial = np.minimum(initial, flows["n_packets"])
     pacing["wait_ps"][mine] = wait_ps[mine]
     pacing["base_rtt_ps"][mine] = (trip_packets * wait_ps)[mine]
-    pacing["granted"][mine] = initial[mine]
-    flows["limit"][mine] = initial[mine]
+    pacing["initial"][mine] = initial[mine]
+    if not checked.has_messages:
+        pacing["credit"][mine] = initial[mine]
+        flows["limit"][mine] = np.minimum(initial, flows["n_packets"])[mine]
 
 
 def _granters(checked: CheckedPackets, kinds: NDArray[np.int64]) -> Records:
@@ -259,9 +260,10 @@ def _base_rtt_ps(checked: CheckedPackets, config: PacketConfig, delay_ps: Floats
     ack = headers.ack_bytes + ack_extra + headers.gap_bytes
     there, flat = _path_ps(checked, checked.paths.first, checked.paths.channel, delay_ps)
     back, flat_back = _path_ps(checked, checked.back.first, checked.back.channel, delay_ps)
-    data_ps = data[checked.control] * there[checked.path]
-    ack_ps = ack[checked.control] * back[checked.path]
-    total = data_ps + ack_ps + (flat + flat_back)[checked.path]
+    control, path = checked.control[checked.pairs], checked.path[checked.pairs]
+    data_ps = data[control] * there[path]
+    ack_ps = ack[control] * back[path]
+    total = data_ps + ack_ps + (flat + flat_back)[path]
     rounded: Longs = np.maximum(1, total).astype(np.int64)
     return rounded
 

@@ -67,8 +67,12 @@ class After:
         return np.concatenate([[0], np.cumsum(n_children)]).astype(np.int64), child[order]
 
 
-def check_after(checks: ArrayChecks, after: After | None, n_flows: int) -> After | None:
-    """Return the graph in the kernels' types; note what is wrong, and flows that wait in a ring."""
+def check_after(checks: ArrayChecks, after: After | None, queue_pair: Ints) -> After | None:
+    """Return the graph in the kernels' types; note what is wrong, and flows that wait in a ring.
+
+    A message also waits for the one before it on its queue pair.
+    """
+    n_flows = queue_pair.size
     if after is None:
         return None
     flow = checks.ints("after.flow", after.flow, None, 0, max(1, n_flows))
@@ -80,13 +84,24 @@ def check_after(checks: ArrayChecks, after: After | None, n_flows: int) -> After
         checks.fault("after.delay_ps", _("the array does not fit."), expected)
     checked = After(first, flow, delay_ps, after.until_acked)
     if not checks.faults:
-        stuck = _in_a_ring(checked)
+        stuck = _in_a_ring(_in_turn(checked, queue_pair))
         if stuck.any():
             what = _("flow {flow} waits for itself, over others or at once.").format(
                 flow=int(np.argmax(stuck))
             )
             checks.fault("after", what, remedy=_("Leave one of the flows of the ring free."))
     return checked
+
+
+def _in_turn(after: After, queue_pair: Ints) -> After:
+    """Return the graph in which messages wait for those before them on their queue pair, too."""
+    order = np.argsort(queue_pair, kind="stable").astype(np.int32)
+    follows = np.flatnonzero(np.diff(queue_pair[order]) == 0)
+    waits = np.repeat(np.arange(queue_pair.size), np.diff(after.first))
+    waits = np.concatenate([waits, order[follows + 1]])
+    flow = np.concatenate([after.flow, order[follows]])
+    first = np.concatenate([[0], np.cumsum(np.bincount(waits, minlength=queue_pair.size))])
+    return After(first.astype(np.int64), flow[np.argsort(waits, kind="stable")])
 
 
 def _in_a_ring(after: After) -> NDArray[np.bool_]:

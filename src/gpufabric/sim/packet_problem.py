@@ -51,7 +51,7 @@ class Wires:
 
 @dataclass(frozen=True)
 class PacketProblem:
-    """RDMA messages over a fabric, each a queue pair of its own.
+    """RDMA messages over a fabric, each on a queue pair of its own or several on one.
 
     Parameters
     ----------
@@ -87,6 +87,10 @@ class PacketProblem:
         int32[n_flows]: flow class of each: entry of ``PacketConfig.controls``; 0 where None.
     operation
         int32[n_flows]: an ``Operation`` each; ``WRITE`` where None.
+    queue_pair
+        int32[n_flows]: queue pair that each flow, a message, is sent on, from 0 without a gap; each
+        has its own where None. Messages of one are posted in the order of their numbers, and have
+        one path, traffic class and control.
     after
         Flows that others wait for; none where None.
     """
@@ -105,6 +109,7 @@ class PacketProblem:
     hops_from_us: tuple[float, ...] = ()
     control: Ints | None = None
     operation: Ints | None = None
+    queue_pair: Ints | None = None
     after: After | None = None
 
     @property

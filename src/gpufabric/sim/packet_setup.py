@@ -56,6 +56,7 @@ from gpufabric.sim.packet_headroom import headroom_for
 from gpufabric.sim.packet_hop_setup import hops_for, routes_for, routing_rules
 from gpufabric.sim.packet_infiniband import credit_rules, link_records
 from gpufabric.sim.packet_lanes import first_lanes, link_rows, link_times, wider_lanes
+from gpufabric.sim.packet_message_setup import message_records
 from gpufabric.sim.packet_messages import Operation
 from gpufabric.sim.packet_pause_time import pause_rules, pauses_for
 from gpufabric.sim.packet_recording import NO_TAPE, with_more_packets
@@ -103,10 +104,10 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     ports["link"], schedule.rows["value"][slow] = np.split(times.link, [ports.size])
     controls, n_lanes = control_records(config, times.n_lanes)
     rules, n_lanes = _rules(config, n_lanes)
-    rules["lane_sent"] = times.lane_sent
-    rules["has_faults"] = bool(checked.faults)
+    rules["lane_sent"], rules["has_faults"] = times.lane_sent, bool(checked.faults)
     routing_rules(rules, checked, config)
     flows = _flows(checked, config, sizes)
+    messages = message_records(checked, sizes, flows)
     control = pacing_records(checked, config, flows, of_port[: ports.size, 1], FIRST_ROOM)
     host_rules(rules, checked, control, FIRST_ROOM)
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
@@ -124,6 +125,7 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
         **link._asdict(),
         cct=delay_tables(config, flows),
         flows=flows,
+        messages=messages,
         routes=routes_for(checked),
         serial=times.serial,
         lanes=lanes,
@@ -267,17 +269,21 @@ def _switches(
 
 
 def _flows(checked: CheckedPackets, config: PacketConfig, sizes: Sizes) -> Records:
-    flows = records(QUEUE_PAIR, checked.n_flows)
-    flows["first_hop"] = checked.paths.first[checked.path]
-    flows["first_back"] = checked.back.first[checked.path] + checked.paths.channel.size
-    flows["n_packets"] = flows["limit"] = sizes.n_packets
+    pairs = checked.pairs
+    flows = records(QUEUE_PAIR, pairs.size)
+    path = checked.path[pairs]
+    flows["first_hop"] = checked.paths.first[path]
+    flows["first_back"] = checked.back.first[path] + checked.paths.channel.size
+    for name in ("n_packets", "limit", "posted", "end", "taken_end", "asked_end"):
+        flows[name] = sizes.n_packets[pairs]
     flows["following"] = -1
-    flows["traffic"] = checked.traffic_class
-    flows["size_first"], flows["size_middle"], flows["size_last"] = sizes.of_flow
-    flows["control"] = checked.control
-    flows["is_read"] = checked.operation == Operation.READ
-    flows["size_ack"] = sizes.ack
-    flows["window"] = np.array([one.window_bytes for one in config.flow_controls])[checked.control]
+    flows["traffic"] = checked.traffic_class[pairs]
+    flows["size_first"], flows["size_middle"], flows["size_last"] = sizes.of_flow[:, pairs]
+    control = checked.control[pairs]
+    flows["control"] = control
+    flows["is_read"] = checked.operation[pairs] == Operation.READ
+    flows["size_ack"] = sizes.ack[pairs]
+    flows["window"] = np.array([one.window_bytes for one in config.flow_controls])[control]
     flows["delivered_ps"] = flows["acked_ps"] = -1
     flows["last_cnp_ps"] = -NEVER // 2
     line = checked.wires.gbps[checked.paths.channel[flows["first_hop"]]]
