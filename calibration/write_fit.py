@@ -10,7 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.collectives import Problem, bands_of, cross_validate, fit, problem_of
+from calibration.collectives import (
+    Problem,
+    bands_of,
+    cross_validate,
+    fit,
+    fitted,
+    interval_of,
+    problem_of,
+)
 from calibration.runs import Run, read_runs
 from gpufabric.core.files import write_text
 
@@ -28,7 +36,7 @@ TABLES = (
     "nvls_gbytes_per_s",
     "pairwise_gbytes_per_s",
     "wire_efficiency",
-    "hop_factor",
+    "network_us",
     "wire_chunk_us",
 )
 
@@ -42,7 +50,6 @@ def fit_text(runs: Sequence[Run]) -> str:
     """Return the content of ``collective_fit.yaml``."""
     problem = problem_of(runs)
     logs = fit(problem)
-    inside = np.log(problem.measured_us / problem.predict(logs))
     left_out = cross_validate(problem, runs)
     dates = max(run.date for run in runs)
     lines = [
@@ -54,35 +61,28 @@ def fit_text(runs: Sequence[Run]) -> str:
         f"n_runs: {len(runs)}",
         f"n_points: {len(problem.run)}",
     ]
-    values = dict(zip(problem.names, np.exp(logs), strict=True))
+    values = fitted(problem, logs)
     for table in TABLES:
         lines.append(f"{table}:")
         lines += [f"  {key}: {rounded(v)}" for (name, key), v in values.items() if name == table]
     lines.append("residuals:")
-    lines += _residuals(problem, runs, inside, left_out)
+    lines += _residuals(problem, runs, left_out)
     lines.append("measured:")
     lines += _measured(runs)
     return "\n".join(lines) + "\n"
 
 
-def _residuals(
-    problem: Problem, runs: Sequence[Run], inside: Floats, left_out: Floats
-) -> Iterable[str]:
-    """One class a line: quantiles half way between the fit's own errors and those left out.
-
-    A cluster of tomorrow is partly like one that was measured and partly not.
-    """
+def _residuals(problem: Problem, runs: Sequence[Run], left_out: Floats) -> Iterable[str]:
+    """One class a line, from errors of points whose whole source was left out of the fit."""
     bands = bands_of(runs)
-    groups = np.array([runs[at].group for at in problem.run])
     for band in sorted(set(bands.tolist())):
         here = bands == band
-        quantiles = [np.quantile(e[here], [0.1, 0.9]) for e in (inside, left_out)]
-        low, high = np.mean(quantiles, axis=0)
-        error = float(np.median(np.abs(np.exp(-left_out[here]) - 1)))
+        sources = problem.source[here]
+        low, high = interval_of(left_out[here], sources)
+        error = float(np.median(np.abs(np.exp(left_out[here]) - 1)))
         yield (
-            f"  {band}: {{n_points: {int(here.sum())}, n_sources: {len(set(groups[here]))},"
-            f" low: {rounded(min(low, -0.02))}, high: {rounded(max(high, 0.02))},"
-            f" median_error: {rounded(error)}}}"
+            f"  {band}: {{n_points: {int(here.sum())}, n_sources: {len(set(sources.tolist()))},"
+            f" low: {rounded(low)}, high: {rounded(high)}, median_error: {rounded(error)}}}"
         )
 
 

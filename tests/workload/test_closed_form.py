@@ -23,8 +23,8 @@ def test_the_formula_by_hand() -> None:
     moved = 2 * 31 / 32 * 2**30 / bus / 1e3
     chunk = fit.chunk_us["hopper"] + fit.wire_chunk_us["rdma"]
     hand = (
-        fit.latency_factor["hopper"] * terms.inside_us
-        + fit.hop_factor["rdma"] * terms.hops_us
+        fit.latency_factor["hopper"] * (terms.inside_us + terms.hops_us)
+        + fit.network_us["rdma"] * 2 * 3  # 2 (4 - 1) hops
         + moved
         + 2 * (chunk * moved) ** 0.5
     )

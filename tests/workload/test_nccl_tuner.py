@@ -70,6 +70,27 @@ def test_what_cannot_be_is_refused(algorithm: str, protocol: str | None, word: s
         choose(H100, "all_reduce", SIZES, algorithm, protocol)
 
 
+def test_what_a_transport_cannot_do_is_not_chosen() -> None:
+    tcpx, tcpxo = (Cluster("H100", 8, 2, 100.0, name) for name in ("tcpx", "tcpxo"))
+    assert set(choose(tcpx, "all_reduce", SIZES)) == {Choice("Ring", "Simple")}
+    assert {choice.algorithm for choice in allowed(tcpxo, "all_reduce")} == {"Ring", "Tree"}
+    # EFA's first generation, on A100: LL and LL128 are not safe; H100 has them.
+    old, new = (Cluster(gpu, 8, 2, 50.0, "efa") for gpu in ("A100", "H100"))
+    assert {choice.protocol for choice in allowed(old, "all_reduce")} == {"Simple"}
+    assert {choice.protocol for choice in allowed(new, "all_reduce")} == {"LL", "LL128", "Simple"}
+    # Inside one host the transport does not matter.
+    assert allowed(Cluster("H100", 8, transport="tcpx"), "all_reduce") == allowed(ONE, "all_reduce")
+
+
+def test_what_a_plugin_tells_of_its_latency_counts_by_hop() -> None:
+    # A tree over two hosts: as over RDMA, and 75 us for each of two hops, twice that for Simple.
+    rdma, efa = (Cluster("H100", 8, 2, 400.0, name) for name in ("rdma", "efa"))
+    for protocol, factor in (("LL", 1), ("Simple", 2)):
+        choice = Choice("Tree", protocol)
+        times = [tuner_times(c, "all_reduce", choice, np.array([0.0]))[0] for c in (rdma, efa)]
+        assert times[1] - times[0] == pytest.approx(factor * 2 * 75.0)
+
+
 def test_every_choice_is_the_least_of_those_allowed() -> None:
     for op in ("all_reduce", "all_gather", "reduce_scatter", "broadcast"):
         times = np.array([tuner_times(H100, op, c, SIZES) for c in allowed(H100, op)])

@@ -21,6 +21,7 @@ __all__ = [
     "Measured",
     "NcclConstants",
     "Residuals",
+    "Transport",
     "collective_fit",
     "generation_of",
     "gpu_generations",
@@ -32,6 +33,15 @@ Amount = Annotated[float, Field(ge=0)]
 Three = tuple[Amount, Amount, Amount]
 ByAlgorithm = dict[str, Three]
 ByGeneration = dict[str, Three]
+
+
+class Transport(Frozen):
+    """What those who made a transport for NCCL set for it."""
+
+    algorithms: tuple[Text, ...] = Field(default=(), description="That it can do; empty: all.")
+    protocols: tuple[Text, ...] = Field(default=(), description="That it can do; empty: all.")
+    latency_us: Amount = Field(default=0.0, description="Told to NCCL's cost model, a hop [us].")
+    source: Text
 
 
 class NcclConstants(Sourced):
@@ -50,6 +60,7 @@ class NcclConstants(Sourced):
     nvls_tree_channel_gbytes_per_s: ByGeneration
     nvls_efficiency: dict[str, Positive]
     nvlink_gbytes_per_s: dict[str, Positive]
+    transports: dict[str, Transport] = Field(description="Where they differ from RDMA.")
 
 
 class Generation(Frozen):
@@ -71,13 +82,13 @@ class Generations(Sourced):
 
 
 class Residuals(Frozen):
-    """Errors of the fit in one class: predicted over measured time, as logarithms."""
+    """Errors of the fit in one class, the whole source of each point left out."""
 
     n_points: Count
     n_sources: Count
-    low: float = Field(description="Quantile 0.1 of ln(measured / predicted).")
-    high: float = Field(description="Quantile 0.9 of ln(measured / predicted).")
-    median_error: Amount = Field(description="Median of |predicted / measured - 1|.")
+    low: float = Field(description="Of the 80 % interval of ln(measured / predicted) time.")
+    high: float = Field(description="Of the 80 % interval of ln(measured / predicted) time.")
+    median_error: Amount = Field(description="Median of |predicted / measured - 1| of busbw.")
 
 
 class Measured(Frozen):
@@ -99,16 +110,14 @@ class CollectiveFit(Sourced):
     format_version: Literal[1]
     n_runs: Count
     n_points: Count
-    latency_factor: dict[str, Positive] = Field(
-        description="On NCCL's own latency inside a domain."
-    )
+    latency_factor: dict[str, Positive] = Field(description="On NCCL's own latency, by generation.")
     chunk_us: dict[str, Amount] = Field(description="Cost of one chunk inside a host [us].")
     ring_gbytes_per_s: dict[str, Positive] = Field(description="busbw inside a host [GB/s].")
     tree_gbytes_per_s: dict[str, Positive]
     nvls_gbytes_per_s: dict[str, Positive]
     pairwise_gbytes_per_s: dict[str, Positive]
     wire_efficiency: dict[str, Positive] = Field(description="Of what all NICs of a host send.")
-    hop_factor: dict[str, Positive] = Field(description="On NCCL's own network latency.")
+    network_us: dict[str, Amount] = Field(description="A hop, beside NCCL's own latency [us].")
     wire_chunk_us: dict[str, Amount] = Field(description="Cost of one chunk on the network [us].")
     residuals: dict[str, Residuals] = Field(description="By class of domains, transport and size.")
     measured: tuple[Measured, ...] = Field(description="What the runs cover.")

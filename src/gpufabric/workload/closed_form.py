@@ -2,8 +2,10 @@
 
 The time of a collective over `S` bytes on a pipeline is::
 
-    time = latency factor * steps inside + hop factor * hops + x + 2 sqrt(chunk * x),   x = f S / B
+    time = latency factor * NCCL's steps + network * hops + x + 2 sqrt(chunk * x),   x = f S / B
 
+NCCL's steps are those of its cost model, inside domains and over the network; `network` is what a
+hop costs besides, by transport.
 `f` is the factor to bus bandwidth, `B` the bus bandwidth of the narrowest part: the domain's
 NVLink, or all NICs of a domain times their efficiency times what the algorithm gets out of them.
 The root is what a pipeline with the best chunk size loses to filling and to the cost of each
@@ -36,6 +38,7 @@ __all__ = [
     "estimate",
     "extrapolations",
     "inside_family",
+    "interval",
     "terms_of",
     "time_us",
     "wire_factor",
@@ -45,7 +48,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 MODEL = "collective-closed-form"
-MODEL_VERSION = 1
+MODEL_VERSION = 2
 
 PROTOCOL_SHARE = {"LL": 0.5, "LL128": 0.92, "Simple": 1.0}
 """Data's share of what a protocol sends: 4 of 8 B, 120 of 128 B (0.92 as NCCL reckons), all."""
@@ -117,7 +120,9 @@ class Terms(NamedTuple):
     inside_us
         Steps inside domains, with NCCL's base latency [us].
     hops_us
-        Steps over the network, as NCCL reckons them, before `hop_factor` [us].
+        Steps over the network, as NCCL reckons them [us].
+    n_hops
+        How many these are; each costs `network_us` besides.
     family
         Which inside rate holds: ``ring``, ``tree``, ``nvls``, ``pairwise``.
     inside_share
@@ -130,6 +135,7 @@ class Terms(NamedTuple):
 
     inside_us: float
     hops_us: float
+    n_hops: float
     family: str
     inside_share: float
     wire_gbytes_per_s: float | None
@@ -184,6 +190,7 @@ def terms_of(cluster: Cluster, op: str, choice: Choice) -> Terms:
     return Terms(
         steps.inside_us,
         steps.n_hops * steps.hop_us,
+        steps.n_hops,
         family,
         (each - 1) / each if family == "nvls" else 1.0,
         wire,
@@ -197,7 +204,7 @@ def time_us(
     """Time of one collective with a given algorithm and protocol, in microseconds: float64[n]."""
     fit = fit or collective_fit()
     terms = terms_of(cluster, op, choice)
-    generation, transport = cluster.generation, cluster.transport
+    generation, network = cluster.generation, cluster.network
     rates = {
         "ring": fit.ring_gbytes_per_s,
         "tree": fit.tree_gbytes_per_s,
@@ -205,12 +212,12 @@ def time_us(
         "pairwise": fit.pairwise_gbytes_per_s,
     }[terms.family]
     bus = np.inf if cluster.gpus_per_domain == 1 else rates[generation] * terms.inside_share
-    latency_us = fit.latency_factor[generation] * terms.inside_us
+    latency_us = fit.latency_factor[generation] * (terms.inside_us + terms.hops_us)
     chunk_us = fit.chunk_us[generation]
     if terms.wire_gbytes_per_s is not None:
-        bus = min(bus, terms.wire_gbytes_per_s * fit.wire_efficiency[transport])
-        latency_us += terms.hops_us * fit.hop_factor[transport]
-        chunk_us += fit.wire_chunk_us[transport]
+        bus = min(bus, terms.wire_gbytes_per_s * fit.wire_efficiency[network])
+        latency_us += terms.n_hops * fit.network_us[network]
+        chunk_us += fit.wire_chunk_us[network]
     bus *= terms.protocol_share
     moved_us = bus_factor(op, cluster.n_ranks) * np.asarray(size_bytes, np.float64) / bus / 1e3
     times: Floats = latency_us + moved_us + 2 * np.sqrt(chunk_us * moved_us)
@@ -240,7 +247,7 @@ def estimate(
         chosen = np.array([other == choice for other in choices])
         times[chosen] = time_us(cluster, op, choice, sizes[chosen], fit)
     reasons = extrapolations(cluster, op, sizes, fit)
-    low, high = _interval(cluster, sizes, fit, is_wide=bool(reasons))
+    low, high = interval(cluster, sizes, fit, is_wide=bool(reasons))
     return Estimate(
         sizes,
         times,
@@ -260,10 +267,22 @@ def band_of(cluster: Cluster, size_bytes: float) -> str:
     return f"rdma-{band}" if cluster.transport == "rdma" else f"other-{band}"
 
 
-def _interval(
-    cluster: Cluster, sizes: Floats, fit: CollectiveFit, *, is_wide: bool
+def interval(
+    cluster: Cluster, size_bytes: Floats, fit: CollectiveFit | None = None, *, is_wide: bool = False
 ) -> tuple[Floats, Floats]:
-    """Factors of the 80 % interval, by class of errors; wider beyond what was measured."""
+    """Return the factors on the time between which 80 % of healthy runs lie: two float64[n].
+
+    Parameters
+    ----------
+    cluster, size_bytes
+        Where, and message sizes [byte]; they tell the class of errors (`band_of`).
+    fit
+        Whose errors; those of the catalogue where None.
+    is_wide
+        Whether the question goes beyond what was measured, so that `BEYOND` widens the interval.
+    """
+    fit = fit or collective_fit()
+    sizes = np.atleast_1d(np.asarray(size_bytes, np.float64))
     errors = [fit.residuals[band_of(cluster, float(size))] for size in sizes]
     widen = BEYOND if is_wide else 1.0
     low = np.exp([widen * error.low for error in errors])

@@ -14,6 +14,10 @@ TRANSPORTS = ("none", "rdma", "efa", "tcpx", "tcpxo", "tcp", "slingshot")
 """How data cross the network: RDMA (InfiniBand or RoCE v2), AWS EFA, GPUDirect TCPX and TCPXO,
 plain TCP, HPE Slingshot; ``none`` where all GPUs share one NVLink domain."""
 
+FIRST_EFA = frozenset({"volta", "ampere"})
+"""GPUs of the instances with EFA's first generation: P3dn, P4d and P4de.
+Source: AWS, Amazon EC2 instance types, accelerated computing."""
+
 
 @dataclass(frozen=True)
 class Cluster:
@@ -80,6 +84,12 @@ class Cluster:
     def slowdown(self, name: str) -> float:
         """How many times slower than at full NIC rate the network is for groups of this name."""
         return dict(self.slowed).get(name, 1.0)
+
+    @property
+    def network(self) -> str:
+        """The transport as constants tell it apart: ``efa-v1`` for EFA's first generation."""
+        is_first = self.transport == "efa" and self.generation in FIRST_EFA
+        return "efa-v1" if is_first else self.transport
 
     @property
     def facts(self) -> Generation:

@@ -208,7 +208,7 @@ def _one_port(now: Impaired, _amount: float, _op: str) -> Impaired:
 
 def _slow_steps(now: Impaired, amount: float, _op: str) -> Impaired:
     """A NIC sends one step in each such time; the rest of the wire's efficiency is in it."""
-    efficiency = now.fit.wire_efficiency[now.cluster.transport]
+    efficiency = now.fit.wire_efficiency[now.cluster.network]
     return _with_wire(now, now.cluster.n_nics * STEP_BYTES / amount / 1e3 / efficiency)
 
 

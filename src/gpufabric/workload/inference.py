@@ -316,7 +316,7 @@ def _prefill(model: Transformer, cluster: Cluster, plan: ServingPlan, software: 
     transfer_s = 0.0
     if plan.is_disaggregated and cluster.wire_gbytes_per_s is not None:
         share = min(1.0, plan.tensor / cluster.gpus_per_domain)
-        efficiency = collective_fit().wire_efficiency[cluster.transport]
+        efficiency = collective_fit().wire_efficiency[cluster.network]
         wire = cluster.wire_gbytes_per_s / cluster.slowdown("transfer")
         whole_s = cache / (wire * share * efficiency) / 1e9
         layers = model.n_layers

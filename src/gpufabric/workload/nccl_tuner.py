@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpufabric.catalog.constants import NcclConstants, nccl_constants
+from gpufabric.catalog.constants import NcclConstants, Transport, nccl_constants
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
 from gpufabric.workload.cluster import Cluster
@@ -98,12 +98,20 @@ def allowed(cluster: Cluster, op: str) -> list[Choice]:
             names.append("PAT")
     elif kind not in {"broadcast", "reduce"}:
         return [Choice(PAIRWISE, "Simple")]
+    rules = _transport(cluster)
     return [
         Choice(name, protocol)
         for name in names
+        if not rules or not rules.algorithms or name in rules.algorithms
         for protocol in PROTOCOLS
         if protocol == "Simple" or name not in _SIMPLE_ONLY
+        if not rules or not rules.protocols or protocol in rules.protocols
     ]
+
+
+def _transport(cluster: Cluster) -> Transport | None:
+    """What was set for the cluster's network, where that differs from RDMA."""
+    return nccl_constants().transports.get(cluster.network) if cluster.n_domains > 1 else None
 
 
 def choose(
@@ -166,7 +174,8 @@ def tuner_times(cluster: Cluster, op: str, choice: Choice, size_bytes: Floats) -
 
     Notes
     -----
-    ``time = latency + bytes / bandwidth``, with the latency of ``steps_of``, the factor 1.4 for
+    ``time = latency + bytes / bandwidth``, with the latency of ``steps_of`` and of each hop what
+    the transport's plugin states (twice for Simple, which flushes), the factor 1.4 for
     Simple rings over the network, and ``tree_correction`` on the bandwidth of trees. Where the
     factors of ``tree_correction`` end, at 2**23 * 64 B, the bandwidth is taken whole.
 
@@ -175,7 +184,11 @@ def tuner_times(cluster: Cluster, op: str, choice: Choice, size_bytes: Floats) -
     constants = nccl_constants()
     size_bytes = np.asarray(size_bytes, np.float64)
     steps = steps_of(cluster, op, choice)
-    latency_us = np.full(size_bytes.shape, steps.inside_us + steps.n_hops * steps.hop_us)
+    rules = _transport(cluster)
+    hop_us = steps.hop_us
+    if rules is not None:
+        hop_us += rules.latency_us * (2 if choice.protocol == "Simple" else 1)
+    latency_us = np.full(size_bytes.shape, steps.inside_us + steps.n_hops * hop_us)
     gbytes_per_s = np.full(size_bytes.shape, _algorithm_bandwidth(cluster, op, choice, constants))
     is_all_reduce = operation(op).name == "all_reduce"
     if choice == Choice("Ring", "Simple") and is_all_reduce and cluster.n_domains > 1:
