@@ -54,7 +54,10 @@ def test_both_protocols_of_a_spec_side_by_side(capsys: Capture, made: Path, tmp_
     assert table.column_names == [column.name for column in ITERATION_COLUMNS]
     assert table.num_rows == 9
     page = (tmp_path / "compare.html").read_text(encoding="utf-8")
-    assert page.count('id="figure-') == 4
+    assert page.count("<figcaption>") == 3
+    assert "InfiniBand, with nothing to tune, takes" not in page  # no tuned RoCE beside it
+    assert "RoCE at its defaults takes" in page
+    assert "Of 1 single mistakes" in page
     assert "src=" not in page.split("</script>")[-1]
 
 

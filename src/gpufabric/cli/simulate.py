@@ -34,6 +34,8 @@ from gpufabric.workload.operations import OPERATIONS
 __all__ = ["app"]
 
 FLOW_BYTES, PACKET_BYTES = "1GB", "4MB"
+HOT_SHARE = 0.5
+"""Of ``simulate compare``: so many senders that mistakes show."""
 
 app = typer.Typer(no_args_is_help=True, help=_("What a fabric delivers."))
 app.command("trace")(trace)
@@ -293,6 +295,10 @@ _Deadline = Annotated[
         help=_("End of an iteration that does not finish. Left out: 20 times its ideal."),
     ),
 ]
+_CompareShare = Annotated[
+    float | None,
+    typer.Option(help=_("hotspot: part of the GPUs that send to the hot host. Left out: 0.5.")),
+]
 _CompareSize = Annotated[
     str, typer.Option("--bytes", metavar="SIZE", help=_("Bytes of one flow: 1e6, 64KiB, 4MB."))
 ]
@@ -306,9 +312,9 @@ def compare(  # noqa: PLR0913 - one parameter for each option
     variant: _Variants = None,
     profile: _Tuned = "roce-tuned",
     pattern: _Pattern = "hotspot",
-    size: _CompareSize = "8MB",
+    size: _CompareSize = "16MB",
     fan_in: _FanIn = None,
-    hot_share: _HotShare = None,
+    hot_share: _CompareShare = None,
     gpus: _Gpus = None,
     routing: _Routing = "",
     qps: _Qps = 1,
@@ -322,7 +328,7 @@ def compare(  # noqa: PLR0913 - one parameter for each option
     catalog: CatalogFolder = None,
 ) -> None:
     """Compare InfiniBand and RoCE, tuned, default and misconfigured, on the same traffic."""
-    options = _given(fan_in=fan_in, hot_share=hot_share)
+    options = {"hot_share": HOT_SHARE, **_given(fan_in=fan_in, hot_share=hot_share)}
     scenario = Scenario(
         pattern=pattern,
         options=PatternOptions(size_bytes=parse_bytes(size), **options),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import NamedTuple
 
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
@@ -15,7 +16,21 @@ from plotly.offline import get_plotlyjs
 from gpufabric.core.text import current_language
 from gpufabric.report.figure_style import CARD, HAIRLINE, INK, MUTED, PANEL, WARNING
 
-__all__ = ["cards", "document", "heading", "section", "table", "told_list"]
+__all__ = ["Bar", "bars", "cards", "document", "heading", "section", "table", "told_list"]
+
+
+WIDEST = 64.0
+"""Width of the longest bar; its words stand beside it [%]."""
+
+
+class Bar(NamedTuple):
+    """One bar: name, what it is, its length where there is one, the words beside it, colour."""
+
+    name: str
+    meaning: str
+    value: float | None  # None: there is no value, and the bar is as long as can be
+    words: str
+    colour: str
 
 
 def cards(values: Sequence[tuple[str, str]]) -> str:
@@ -79,6 +94,26 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def bars(title: str, words: str, rows: Sequence[Bar]) -> str:
+    """Return bars side by side that need no script, with a heading and a caption."""
+    most = max((row.value for row in rows if row.value is not None), default=0.0)
+    lines = "".join(_bar(row, most) for row in rows)
+    return f"{heading(title)}<figure>{lines}<figcaption>{escape(words)}</figcaption></figure>\n"
+
+
+def _bar(row: Bar, most: float) -> str:
+    share = 1.0 if row.value is None or most <= 0 else row.value / most
+    style = f"width:{WIDEST * share:.1f}%"
+    if row.value is not None:
+        style += f";background:{row.colour}"
+    kind = "fill never" if row.value is None else "fill"
+    return (
+        f"<div class=bar><div><b>{escape(row.name)}</b><small>{escape(row.meaning)}</small></div>"
+        f'<div class=track><span class="{kind}" style="{style}"></span>'
+        f"<span>{escape(row.words)}</span></div></div>"
+    )
+
+
 _STYLE = (
     "*{box-sizing:border-box}"
     f"body{{font-family:Inter,'Segoe UI',Arial,'Noto Sans CJK SC',sans-serif;color:{INK};"
@@ -94,11 +129,19 @@ _STYLE = (
     f".card span,figcaption{{color:{MUTED};font-size:.82rem}}"
     "figure{margin:0;padding:10px}figcaption{padding:6px 4px 2px}"
     ".scroll{overflow-x:auto;margin-top:10px}"
+    f".scroll+ul{{margin-top:10px;color:{MUTED};font-size:.86rem}}"
     "table{border-collapse:collapse;width:100%;font-size:.86rem}"
     f"th,td{{padding:7px 10px;border-bottom:1px solid {HAIRLINE};text-align:right;"
     "white-space:nowrap}tr:last-child td{border-bottom:0}"
     "th:first-child,td:first-child{text-align:left}"
     f"th{{color:{MUTED};font-weight:600}}"
+    ".bar{display:grid;grid-template-columns:minmax(260px,2fr) 3fr;gap:4px 14px;padding:7px 12px;"
+    f"border-bottom:1px solid {HAIRLINE};align-items:center}}"
+    f".bar b{{display:block;font-size:.9rem}}.bar small{{color:{MUTED};font-size:.8rem}}"
+    ".track{display:flex;align-items:center;gap:8px;font-size:.84rem}"
+    ".fill{height:14px;border-radius:3px;min-width:2px;flex:none}"
+    f".never{{background:repeating-linear-gradient(45deg,{WARNING},{WARNING} 4px,#e6a09b 4px,"
+    "#e6a09b 8px)}"
     "@media(max-width:600px){main{padding:16px 10px 32px}figure{padding:4px}"
-    ".cards{grid-template-columns:1fr 1fr}}"
+    ".cards{grid-template-columns:1fr 1fr}.bar{grid-template-columns:1fr}}"
 )

@@ -35,15 +35,18 @@ def _time(time_ps: float) -> str:
     return time_words(time_ps * 1e-12)
 
 
-def goodput_gbps(problem: PacketProblem, result: PacketResult) -> float:
-    """Return the payload of delivered flows over the time from first start to last byte [Gb/s]."""
+def goodput_gbps(problem: PacketProblem, result: PacketResult) -> float | None:
+    """Return the payload of delivered flows over the time from first start to last byte [Gb/s].
+
+    None where no flow was delivered: then it is not known.
+    """
     came = result.flows.delivered_ps >= 0
     if not came.any():
-        return 0.0
+        return None
     first_ps = 0 if problem.start_ps is None else int(np.min(problem.start_ps))
     span_ps = int(result.flows.delivered_ps.max()) - first_ps
     total = int(np.asarray(problem.size_bytes)[came].sum())
-    return total * 8000 / span_ps if span_ps > 0 else 0.0
+    return total * 8000 / span_ps if span_ps > 0 else None
 
 
 def what_happened(
@@ -112,8 +115,12 @@ def key_figures(problem: PacketProblem, result: PacketResult) -> list[tuple[str,
     figures = []
     for share, label in ((0.5, "p50"), (0.99, "p99"), (1.0, _("slowest"))):
         words = _time(_quantile(fct_ps, share)) if fct_ps.size else "–"
-        figures.append((_("flow completion, {which}").format(which=label), words))
-    figures.append((_("goodput in all"), f"{goodput_gbps(problem, result):,.1f} Gb/s"))
+        which = _("flow completion, {which}").format(which=label)
+        if 0 < fct_ps.size < problem.n_flows:
+            which = _("flow completion, {which} of the delivered").format(which=label)
+        figures.append((which, words))
+    goodput = goodput_gbps(problem, result)
+    figures.append((_("goodput in all"), "–" if goodput is None else f"{goodput:,.1f} Gb/s"))
     if result.latencies is not None and result.latencies.packets.any():
         words = _time(result.latencies.quantile_ps(0.99))
         figures.append((_("packet latency, p99"), words))
@@ -163,7 +170,10 @@ def completion_words(result: PacketResult) -> str:
     """Return what the curve of completion times shows, in words."""
     came = result.flows.fct_ps >= 0
     fct_ps = result.flows.fct_ps[came]
-    words = _("Half of the flows took {half} or less, 99 % {tail}, the slowest {most}.").format(
+    told = _("Half of the flows took {half} or less, 99 % {tail}, the slowest {most}.")
+    if not came.all():
+        told = _("Of those delivered, half took {half} or less, 99 % {tail}, the slowest {most}.")
+    words = told.format(
         half=_time(_quantile(fct_ps, 0.5)),
         tail=_time(_quantile(fct_ps, 0.99)),
         most=_time(_quantile(fct_ps, 1.0)),

@@ -15,7 +15,7 @@ from gpufabric.core.files import write_text
 from gpufabric.core.text import _, current_language
 from gpufabric.report.figure_style import INK, MUTED, rail_colour
 from gpufabric.report.heat_map_png import COLOURS
-from gpufabric.report.traffic_table import packet_facts, time_words
+from gpufabric.report.traffic_table import completion_words, flow_words, packet_facts
 from gpufabric.sim.heat_map import HeatMap
 from gpufabric.sim.traffic_result import TrafficResult
 
@@ -71,8 +71,8 @@ def _facts(result: TrafficResult) -> list[tuple[str, str]]:
     share = result.bandwidth_share
     packets = [] if result.packets is None else packet_facts(result.packets.summary())
     return [
-        (_("Flows"), f"{result.traffic.n_flows:,}"),
-        (_("Completion time"), time_words(result.completion_s)),
+        (_("Flows"), flow_words(result.summary(0)["flows"])),
+        (_("Completion time"), completion_words(result.summary(0))),
         (_("Achieved of ideal bandwidth"), "–" if share is None else f"{share:.1%}"),
         *packets,
         (_("Fabric"), str(head["fabric"]["hash"] or "–")),
@@ -92,7 +92,7 @@ def _layout(title: str, **more: Any) -> dict[str, Any]:
 
 
 def _completion(result: TrafficResult) -> go.Figure:
-    """Share of flows that completed within a time."""
+    """Share of all flows that completed within a time."""
     fct_us = np.sort(result.fct_s[result.is_finished]) * 1e6
     if len(fct_us) > MOST_POINTS:
         chosen = np.unique(np.linspace(0, len(fct_us) - 1, MOST_POINTS).round().astype(int))
@@ -101,7 +101,7 @@ def _completion(result: TrafficResult) -> go.Figure:
     figure = go.Figure(
         go.Scatter(
             x=fct_us[chosen].tolist(),
-            y=((chosen + 1) / max(len(fct_us), 1)).tolist(),
+            y=((chosen + 1) / max(result.traffic.n_flows, 1)).tolist(),
             line={"shape": "hv", "color": rail_colour(0)},
         )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -13,7 +13,15 @@ from gpufabric.core.text import _
 from gpufabric.report.side_by_side import decision_texts
 from gpufabric.sim.traffic_result import TrafficResult
 
-__all__ = ["bytes_words", "packet_facts", "print_traffic", "status_words", "time_words"]
+__all__ = [
+    "bytes_words",
+    "completion_words",
+    "flow_words",
+    "packet_facts",
+    "print_traffic",
+    "status_words",
+    "time_words",
+]
 
 
 def time_words(seconds: float | None) -> str:
@@ -97,17 +105,29 @@ def _plain(*headings: str) -> Table:
     return table
 
 
+def flow_words(flows: Mapping[str, int]) -> str:
+    """Return how many flows there are of each status."""
+    words = status_words()
+    return ", ".join(f"{n:,} {words[word]}" for word, n in flows.items() if word != "total")
+
+
+def completion_words(summary: dict[str, Any]) -> str:
+    """Return the completion time, and that it is not that of all flows where some are not there."""
+    finished, total = summary["flows"].get("finished", 0), summary["flows"]["total"]
+    time = time_words(summary["completion_s"])
+    if finished in (0, total):
+        return time
+    return _("{time}, of the {n} flows that finished").format(time=time, n=f"{finished:,}")
+
+
 def _numbers(summary: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
-    band, counts = summary["bandwidth"], status_words()
-    flows = [
-        f"{count:,} {counts[word]}" for word, count in summary["flows"].items() if word != "total"
-    ]
+    band = summary["bandwidth"]
     rows = [
-        (_("Flows"), ", ".join(flows)),
-        (_("Completion time"), time_words(summary["completion_s"])),
+        (_("Flows"), flow_words(summary["flows"])),
+        (_("Completion time"), completion_words(summary)),
         (_("Bandwidth"), _bandwidth(band)),
         (_("Jain index"), _number(summary["jain_index"])),
     ]
@@ -139,9 +159,9 @@ def _number(value: float | None) -> str:
 def _times(summary: dict[str, Any]) -> Table:
     names = list(summary["fct_us"])
     table = _plain("", *names)
-    table.add_row(
-        _("Flow completion time"), *(time_words(summary["fct_us"][name] * 1e-6) for name in names)
-    )
+    finished, total = summary["flows"].get("finished", 0), summary["flows"]["total"]
+    label = _("Flow completion time") if finished == total else _("Time of those that finished")
+    table.add_row(label, *(time_words(summary["fct_us"][name] * 1e-6) for name in names))
     table.add_row(_("Slowdown"), *(f"{summary['slowdown'][name]:.3f}" for name in names))
     return table
 

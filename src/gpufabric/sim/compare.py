@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -107,6 +108,8 @@ class Compared:
     def summary(self) -> dict[str, Any]:
         """Return what the table shows, as JSON carries it."""
         took_s = self.took_s
+        n_cut = len(self.iterations) - len(took_s)
+        n_late = int(sum(one.unfinished for one in self.iterations))
         counters = {
             name: float(np.mean([one.counters[name] for one in self.iterations]))
             for name in COUNTERS
@@ -118,21 +121,27 @@ class Compared:
             "profile": self.trial.variant.profile.to_json(),
             "faults": [repr(fault) for fault in self.trial.variant.faults],
             "iterations": len(self.iterations),
-            "unfinished_iterations": len(self.iterations) - len(took_s),
-            "unfinished_flows": int(sum(one.unfinished for one in self.iterations)),
-            "iteration_us": _spread(took_s * 1e6),
-            "coefficient_of_variation": _variation(took_s),
-            "fct_us": _spread(self.fct_s * 1e6),
+            "unfinished_iterations": n_cut,
+            "unfinished_flows": n_late,
+            "iteration_us": _spread(took_s * 1e6, n_cut),
+            "coefficient_of_variation": None if n_cut else _variation(took_s),
+            "fct_us": _spread(self.fct_s * 1e6, n_late),
             "per_iteration": counters,
         }
 
 
-def _spread(values: Floats) -> dict[str, float] | None:
+def _spread(values: Floats, n_missing: int) -> dict[str, float | None] | None:
+    """Return mean and percentiles; what never came is longer than all, so a percentile may be None.
+
+    None where nothing came at all.
+    """
     if not values.size:
         return None
-    cuts = np.percentile(values, [cut for _name, cut in PERCENTILES], method="inverted_cdf")
-    found = {name: float(value) for (name, _cut), value in zip(PERCENTILES, cuts, strict=True)}
-    return {"mean": float(values.mean()), **found}
+    found: dict[str, float | None] = {"mean": None if n_missing else float(values.mean())}
+    for name, cut in PERCENTILES:
+        at = max(0, math.ceil(cut / 100 * (values.size + n_missing) - 1e-9) - 1)
+        found[name] = float(values[at]) if at < values.size else None
+    return found
 
 
 def _variation(values: Floats) -> float | None:
