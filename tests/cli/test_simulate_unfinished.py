@@ -74,7 +74,7 @@ def test_a_run_of_which_a_part_finished(capsys: Capture, made: Path, tmp_path: P
     assert (ended.code, ended.err) == (0, "")
     assert "1 running, 2 finished" in ended.out
     assert re.search(r"Completion time +[0-9.]+ µs, of the 2 flows that finished", ended.out)
-    assert "Time of those that finished" in ended.out
+    assert "Time of the finished" in ended.out
     flows = pyarrow.csv.read_csv(tmp_path / "flows.csv")
     assert flows["status"].to_pylist() == ["finished", "finished", "running"]
     assert flows["fct_us"].to_pylist()[2] is None

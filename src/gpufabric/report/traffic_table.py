@@ -160,7 +160,7 @@ def _times(summary: dict[str, Any]) -> Table:
     names = list(summary["fct_us"])
     table = _plain("", *names)
     finished, total = summary["flows"].get("finished", 0), summary["flows"]["total"]
-    label = _("Flow completion time") if finished == total else _("Time of those that finished")
+    label = _("Flow completion time") if finished == total else _("Time of the finished")
     table.add_row(label, *(time_words(summary["fct_us"][name] * 1e-6) for name in names))
     table.add_row(_("Slowdown"), *(f"{summary['slowdown'][name]:.3f}" for name in names))
     return table
