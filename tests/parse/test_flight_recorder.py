@@ -146,3 +146,22 @@ def test_damaged_dumps_are_refused(content: Any, words: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_flight_recorder(content, "d.json")
     assert words in str(caught.value)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(10**400),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.data())
+def test_any_value_anywhere_is_read_or_refused(data: st.DataObject) -> None:
+    content = json.loads(json.dumps(DUMP))
+    where = data.draw(st.sampled_from([content, content["pg_config"], *content["entries"]]))
+    where[data.draw(st.sampled_from(sorted(where)))] = data.draw(ANYTHING)
+    try:
+        told = [row.where for row in parse_flight_recorder(content, "d.json").operations]
+    except InputError as error:
+        told = [fault.where for fault in error.faults]
+    assert all(place.startswith("d.json") for place in told)

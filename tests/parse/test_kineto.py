@@ -7,6 +7,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpufabric.core.errors import InputError
 from gpufabric.parse.kineto import parse_kineto
@@ -150,3 +152,23 @@ def test_damaged_profiles_are_refused(content: dict[str, Any], words: str) -> No
         parse_kineto(content, "t.json")
     assert words in str(caught.value)
     assert caught.value.faults[0].where.startswith("t.json")
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(10**400),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.data())
+def test_any_value_anywhere_is_read_or_refused(data: st.DataObject) -> None:
+    content = json.loads(json.dumps(profile(*EVENTS, nccl("send", 0, 5, (8, 8)))))
+    event = data.draw(st.sampled_from(content["traceEvents"]))
+    where = data.draw(st.sampled_from([content, event, event.get("args") or event]))
+    where[data.draw(st.sampled_from(sorted(where)))] = data.draw(ANYTHING)
+    try:
+        told = [row.where for row in parse_kineto(content, "t.json").operations]
+    except InputError as error:
+        told = [fault.where for fault in error.faults]
+    assert all(place.startswith("t.json") for place in told)

@@ -30,7 +30,8 @@ def reduce(size: float, *after: int, group: str = "") -> TraceOperation:
 
 
 def rank(number: int, *operations: TraceOperation, **groups: Ranks) -> RankTrace:
-    return RankTrace(f"f.{number}", "chakra", number, operations, groups)
+    world = 1 + max((max(ranks) for ranks in groups.values()), default=-1)
+    return RankTrace(f"f.{number}", "chakra", number, operations, groups, world)
 
 
 def played(job: Job) -> list[list[Played]]:
@@ -132,6 +133,8 @@ def test_the_order_is_the_first_possible_of_the_file(places: list[int]) -> None:
         ([rank(0, compute(1, 1), compute(2, 0))], "in a circle: compute 1"),
         ([rank(0, reduce(4, group="5"))], 'the ranks of group "5" are not told'),
         ([rank(0, reduce(4, group="a"), a=(1, 2))], "the rank is 0 of 3"),
+        ([rank(0, reduce(4, group="a"), a=(0, 2, 2))], 'group "a" is [0, 2, 2]'),
+        ([rank(0, reduce(4, group="a"), a=(0, 2**30))], "the traces tell of 1073741825"),
         ([rank(0, reduce(4)), rank(1, reduce(8))], "all_reduce of 8 B; at f it is all_reduce of 4"),
         ([rank(0, reduce(4)), rank(1)], "waits for ever: 1 of 2 ranks come to it (0)"),
         (
@@ -144,6 +147,11 @@ def test_what_cannot_be_played_is_refused(traces: list[RankTrace], words: str) -
     with pytest.raises(InputError) as caught:
         played(job_of(traces, max(3, len(traces)) if len(traces) == 1 else None))
     assert words in str(caught.value)
+
+
+def test_more_ranks_than_there_can_be_are_refused_at_once() -> None:
+    with pytest.raises(InputError, match="at most 1048576"):
+        job_of([RankTrace("f", "chakra", 0, (reduce(4),), {}, 2**30)])
 
 
 def test_ranks_that_wait_for_each_other_crosswise_are_told() -> None:

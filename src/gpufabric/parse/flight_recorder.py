@@ -159,9 +159,12 @@ def _operation(
 
 
 def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(Fault(where, _('"{text}" is no number.').format(text=str(value)[:64])))
-    return float(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not -MOST_BYTES <= value <= MOST_BYTES:  # type: ignore[operator]
+        told = value if isinstance(value, str) else type(value).__name__
+        what = _('"{text}" is no number.').format(text=told[:64])
+        raise InputError(Fault(where, what, _("0 to {most:.4g}").format(most=MOST_BYTES)))
+    return float(value)  # type: ignore[arg-type]
 
 
 def _bytes(entry: Mapping[str, Any], side: str, where: str) -> float:
@@ -185,7 +188,7 @@ def _peer(name: str, where: str) -> int:
     """The other rank, inside the group, of ``nccl:send 0->1`` or ``nccl:recv 1<-0``."""
     for arrow in ("->", "<-"):
         __, found, peer = name.partition(arrow)
-        if found and peer.strip().isdecimal():
+        if found and peer.strip().isdecimal() and len(peer) < 12:
             return int(peer)
     what = _('"{name}" does not tell the other rank.').format(name=name[:64])
     raise InputError(Fault(where, what, "nccl:send 0->1"))

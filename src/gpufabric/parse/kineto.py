@@ -128,7 +128,7 @@ def _time(event: Mapping[str, Any], key: str, where: str) -> float:
     value = event.get(key)
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise InputError(Fault(f"{where}.{key}", _("is no time."), _("microseconds")))

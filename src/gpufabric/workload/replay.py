@@ -30,6 +30,7 @@ __all__ = ["Job", "Played", "job_of", "order_of", "play"]
 Ranks = tuple[int, ...]
 Instance = tuple[str, Ranks, int]
 _SHOWN = 6
+MOST_RANKS = 2**20
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,9 @@ def job_of(traces: Sequence[RankTrace], n_ranks: int | None = None) -> Job:
     if n < told:
         what = _("{n} ranks; the traces tell of {told}.").format(n=n, told=told)
         raise InputError(Fault("--ranks", what, _("{told} or more").format(told=told)))
+    if n > MOST_RANKS:
+        what = _("{n} ranks.").format(n=n)
+        raise InputError(Fault(traces[0].file, what, _("at most {most}").format(most=MOST_RANKS)))
     orders = tuple(order_of(trace) for trace in traces)
     everyone = tuple(range(n))
     members = tuple(_members(trace, everyone) for trace in traces)
@@ -179,7 +183,8 @@ def _members(trace: RankTrace, everyone: Ranks) -> tuple[Ranks | None, ...]:
             remedy = _('Put a file such as comm_group.json beside it: {"1": [0, 1]}.')
             faults.setdefault(message.group, Fault(operation.where, what, remedy=remedy))
         found.append(tuple(sorted(ranks)) if ranks else everyone)
-        if ranks and (trace.rank not in ranks or max(ranks) >= len(everyone)):
+        is_whole = ranks is None or len(set(ranks)) == len(ranks)
+        if ranks and (trace.rank not in ranks or max(ranks) >= len(everyone) or not is_whole):
             what = _('group "{name}" is {ranks}; the rank is {rank} of {n}.').format(
                 name=message.group[:64], ranks=str(list(ranks))[:64], rank=trace.rank,
                 n=len(everyone),

@@ -303,7 +303,7 @@ def _uncovered(spans: list[tuple[float, float]], by: list[tuple[float, float]]) 
         while look < len(by) and by[look][0] < end:
             left -= min(end, by[look][1]) - max(start, by[look][0])
             look += 1
-    return left
+    return max(left, 0.0)
 
 
 class _Sum:
