@@ -1,0 +1,210 @@
+"""What would change the advice: one number turned at a time, and who wins then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gpufabric.core.text import _
+
+__all__ = ["Change", "Flip", "Knob", "flip", "number_text"]
+
+Winner = Callable[[float], str]
+"""Who wins with the knob at a value: the name of a case."""
+
+STEPS = 14
+"""Halvings by which the place of a change is narrowed."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A value from which on another case wins.
+
+    Parameters
+    ----------
+    value
+        Of the knob.
+    winner
+        Name of the case that wins beyond it, seen from today's value.
+    """
+
+    value: float
+    winner: str
+
+
+@dataclass(frozen=True)
+class Flip:
+    """One knob, and who wins as it is turned.
+
+    Parameters
+    ----------
+    key, label, unit
+        Stable name of the knob, the same in words, and the unit of its values (empty for names).
+    now
+        Today's value; for a quantity that is drawn, its most likely value.
+    names
+        Of the values where they are no numbers, such as ``none``, ``basic``, ``expert``; else
+        empty.
+    values, winners
+        Values that were looked at, ascending, and the name of the case that wins there.
+    below, above
+        The nearest change on each side of today's value; None where the advice holds to the end
+        of `values`.
+    sentence
+        The same as a sentence.
+    """
+
+    key: str
+    label: str
+    unit: str
+    now: float
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    winners: tuple[str, ...]
+    below: Change | None
+    above: Change | None
+    sentence: str
+
+    @property
+    def flips(self) -> bool:
+        """Whether the advice changes anywhere."""
+        return self.below is not None or self.above is not None
+
+
+@dataclass(frozen=True)
+class Knob:
+    """What is turned.
+
+    Parameters
+    ----------
+    key, label, unit
+        As in `Flip`.
+    now
+        Today's value.
+    values
+        Values to look at, ascending.
+    names
+        Of the values; empty for numbers.
+    is_continuous
+        Whether a change may lie between two values.
+    """
+
+    key: str
+    label: str
+    unit: str
+    now: float
+    values: tuple[float, ...]
+    names: tuple[str, ...] = ()
+    is_continuous: bool = True
+
+
+def flip(knob: Knob, winner_at: Winner, advised: str) -> Flip:
+    """Return who wins as a knob is turned.
+
+    Parameters
+    ----------
+    knob
+        What is turned.
+    winner_at
+        Who wins at a value.
+    advised
+        Who wins today.
+    """
+    winners = tuple(winner_at(value) for value in knob.values)
+    below = _change(knob, winners, winner_at, advised, is_above=False)
+    above = _change(knob, winners, winner_at, advised, is_above=True)
+    return Flip(
+        knob.key,
+        knob.label,
+        knob.unit,
+        knob.now,
+        knob.names,
+        knob.values,
+        winners,
+        below,
+        above,
+        _sentence(knob, advised, below, above),
+    )
+
+
+def _change(
+    knob: Knob, winners: Sequence[str], winner_at: Winner, advised: str, *, is_above: bool
+) -> Change | None:
+    pairs = list(zip(knob.values, winners, strict=True))
+    side = (
+        [pair for pair in pairs if pair[0] > knob.now]
+        if is_above
+        else [pair for pair in reversed(pairs) if pair[0] < knob.now]
+    )
+    good = knob.now
+    for value, name in side:
+        if name != advised:
+            at = _narrowed(good, value, winner_at, advised) if knob.is_continuous else value
+            return Change(at, name)
+        good = value
+    return None
+
+
+def _narrowed(good: float, bad: float, winner_at: Winner, advised: str) -> float:
+    for _step in range(STEPS):
+        middle = (good + bad) / 2
+        if winner_at(middle) == advised:
+            good = middle
+        else:
+            bad = middle
+    return (good + bad) / 2
+
+
+def _sentence(knob: Knob, advised: str, below: Change | None, above: Change | None) -> str:
+    if below is None and above is None:
+        what = _("{label}: {winner} stays best from {low} to {high}{unit}.")
+        return what.format(
+            label=knob.label,
+            winner=advised,
+            low=_told(knob, knob.values[0]),
+            high=_told(knob, knob.values[-1]),
+            unit=_unit(knob),
+        )
+    parts = []
+    if below is not None:
+        what = (
+            _("below {value}{unit} {winner} is best")
+            if knob.is_continuous
+            else _("at {value}{unit} {winner} is best")
+        )
+        parts.append(
+            what.format(value=_told(knob, below.value), unit=_unit(knob), winner=below.winner)
+        )
+    if above is not None:
+        what = (
+            _("above {value}{unit} {winner} is best")
+            if knob.is_continuous
+            else _("from {value}{unit} {winner} is best")
+        )
+        parts.append(
+            what.format(value=_told(knob, above.value), unit=_unit(knob), winner=above.winner)
+        )
+    now = _("now {value}{unit}").format(value=_told(knob, knob.now), unit=_unit(knob))
+    return f"{knob.label}: {', '.join(parts)} ({now})."
+
+
+def _told(knob: Knob, value: float) -> str:
+    if knob.names:
+        return knob.names[round(value)]
+    return number_text(value)
+
+
+def _unit(knob: Knob) -> str:
+    return f" {knob.unit}" if knob.unit not in ("", "1", "share") else ""
+
+
+def number_text(value: float) -> str:
+    """Return a number to three digits, grouped.
+
+    Examples
+    --------
+    >>> number_text(0.012345), number_text(12345.6), number_text(0.0)
+    ('0.0123', '12,300', '0')
+    """
+    exact = float(f"{value:.3g}")
+    return f"{exact:,.0f}" if abs(exact) >= 1000 or exact == int(exact) else f"{exact:.3g}"

@@ -1,0 +1,157 @@
+"""Mistakes that a spec is about to make: what it leaves out, and what does not fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpufabric.core.text import _
+from gpufabric.planner.plan import CandidatePlan, Plan
+
+__all__ = ["Pitfall", "pitfalls"]
+
+LEAST_SHARE, MOST_SHARE = 0.10, 0.20
+"""Share of the cluster's hardware that a network usually has (shared figures: 9 to 25 %)."""
+
+
+@dataclass(frozen=True)
+class Pitfall:
+    """One mistake.
+
+    Parameters
+    ----------
+    key
+        Stable name.
+    candidate
+        Which candidate it concerns; empty for the whole spec.
+    sentence
+        What is wrong, with the numbers.
+    remedy
+        What to do.
+    """
+
+    key: str
+    candidate: str
+    sentence: str
+    remedy: str
+
+
+def pitfalls(plan: Plan) -> tuple[Pitfall, ...]:
+    """Return the mistakes found in a plan's spec, those of the whole spec first."""
+    found = [*_skill(plan), *_vendor(plan), *_growth(plan), *_latency(plan)]
+    for one in plan.candidates:
+        found += [*_blocked(one), *_share(one), *_unpriced(one)]
+    return tuple(found)
+
+
+def _skill(plan: Plan) -> Iterator[Pitfall]:
+    has_roce = any(one.candidate.fabric == "roce" for one in plan.candidates)
+    has_infiniband = any(one.candidate.fabric == "infiniband" for one in plan.candidates)
+    team = plan.requirement.team
+    if has_roce and team.ethernet == "none":
+        yield Pitfall(
+            "no_lossless_skill",
+            "",
+            _("RoCE is asked for, and nobody in the team knows lossless Ethernet."),
+            _("Train or hire before it is bought, or have it run as a service."),
+        )
+    if has_infiniband and team.infiniband == "none":
+        yield Pitfall(
+            "no_infiniband_skill",
+            "",
+            _("InfiniBand is asked for, and nobody in the team has run it."),
+            _("Train or hire before it is bought, or have it run as a service."),
+        )
+
+
+def _vendor(plan: Plan) -> Iterator[Pitfall]:
+    makers = {
+        switch.vendor
+        for one in plan.candidates
+        for switch in one.design.switches.by_tier().values()
+    }
+    if len(makers) == 1:
+        yield Pitfall(
+            "single_vendor",
+            "",
+            _("All candidates have switches of one vendor, {vendor}.").format(
+                vendor=next(iter(makers))
+            ),
+            _("Add a candidate with another vendor's switch, to have a price to bargain with."),
+        )
+
+
+def _growth(plan: Plan) -> Iterator[Pitfall]:
+    growth = plan.requirement.growth
+    for one in plan.candidates:
+        if growth is None and one.most_hosts == one.fabric.n_hosts:
+            yield Pitfall(
+                "growth_ignored",
+                one.name,
+                _(
+                    "{n} hosts fill the network to the last port; one more needs a new design."
+                ).format(n=one.fabric.n_hosts),
+                _("Say under growth what it must grow to."),
+            )
+
+
+def _latency(plan: Plan) -> Iterator[Pitfall]:
+    work = plan.requirement.workload
+    if work.kind == "inference" and not work.is_latency_sensitive:
+        yield Pitfall(
+            "latency_ignored",
+            "",
+            _("Inference is served, and latency is said not to matter: only bandwidth counts."),
+            _("Leave out workload.latency_sensitive, or set it to true."),
+        )
+
+
+def _blocked(one: CandidatePlan) -> Iterator[Pitfall]:
+    ratio = max(one.design.oversubscription_by_tier().values(), default=1.0)
+    ways = 1
+    if one.forecast.training is not None:
+        ways = int(one.forecast.training.plan["expert"])
+    elif one.forecast.serving is not None:
+        ways = int(one.forecast.serving.plan["expert"])
+    if ratio > 1.0 and ways > one.design.host.gpus:
+        yield Pitfall(
+            "oversubscribed_alltoall",
+            one.name,
+            _(
+                "{ratio:g}:1 oversubscribed, and experts exchange all-to-all over {ways} GPUs."
+            ).format(ratio=ratio, ways=ways),
+            _("Take 1:1, or keep the experts of a group under one leaf."),
+        )
+
+
+def _share(one: CandidatePlan) -> Iterator[Pitfall]:
+    share = one.capital.share
+    if share is None or LEAST_SHARE <= share.mid <= MOST_SHARE:
+        return
+    what = (
+        _(
+            "The network is {share:.1%} of the cluster's hardware, and 10 to 20 % is usual: "
+            "prices or parts may be missing."
+        )
+        if share.mid < LEAST_SHARE
+        else _("The network is {share:.1%} of the cluster's hardware, and 10 to 20 % is usual.")
+    )
+    yield Pitfall(
+        "share_unusual",
+        one.name,
+        what.format(share=share.mid),
+        _("Check prices, tiers and what is counted as network."),
+    )
+
+
+def _unpriced(one: CandidatePlan) -> Iterator[Pitfall]:
+    n = one.capital.total.n_unpriced
+    if n:
+        yield Pitfall(
+            "unpriced",
+            one.name,
+            _("{n} lines of the bill have no price, so that its cost is a lower bound.").format(
+                n=n
+            ),
+            _("Enter prices in a catalogue of your own."),
+        )

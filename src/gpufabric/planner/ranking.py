@@ -1,0 +1,165 @@
+"""Which case costs least, by the measure that the spec decides by, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpufabric.core.text import _
+from gpufabric.cost.case import Case
+from gpufabric.cost.outcome import GROUPS
+from gpufabric.cost.owning import CAPITAL
+from gpufabric.cost.uncertainty import Band, band
+from gpufabric.model.spec_money import CostQuestion
+from gpufabric.planner.economics import CaseCost
+
+__all__ = ["RankedCase", "case_label", "measure", "rank", "start_usd"]
+
+Floats = NDArray[np.float64]
+
+P90 = 0.9
+
+
+@dataclass(frozen=True)
+class RankedCase:
+    """One case in the order of the ranking.
+
+    Parameters
+    ----------
+    name, label
+        Stable name of the case (``roce``, ``roce+naas``), and in words.
+    candidate, fabric, offer, skill
+        Its candidate, ``infiniband`` or ``roce``, the offer (empty where it is bought), and the
+        team's skill on this fabric.
+    decided_by_usd
+        What it is ranked by: the mean or the P90 of `total` [USD].
+    total, paid
+        Present value over the horizon of all costs, and of what is paid (lost GPU-hours apart)
+        [USD].
+    groups
+        The same by group: ``capital``, ``operating``, ``subscription``, ``opportunity`` [USD].
+    items
+        Mean present value by item [USD].
+    start_usd
+        What is paid at the start [USD].
+    per_gpu, per_gpu_hour
+        Total for each GPU [USD], and for each GPU-hour that did work [USD/(GPU h)].
+    per_million_work
+        Network and GPU-hours for a million units of work [USD]; None where no performance is known.
+    work_unit
+        What the unit is: ``token``; empty without.
+    best_chance
+        Probability, 0 to 1, that it is the cheapest of all that are within the budget.
+    exceeds_budget
+        Whether its start costs more than the spec allows, so that it cannot win.
+    n_unpriced
+        Lines of its bill without a price: its costs are then lower bounds.
+    """
+
+    name: str
+    label: str
+    candidate: str
+    fabric: str
+    offer: str
+    skill: str
+    decided_by_usd: float
+    total: Band
+    paid: Band
+    groups: Mapping[str, Band]
+    items: Mapping[str, float]
+    start_usd: Band
+    per_gpu: Band
+    per_gpu_hour: Band
+    per_million_work: Band | None
+    work_unit: str
+    best_chance: float
+    exceeds_budget: bool
+    n_unpriced: int
+
+
+def measure(total: Floats, decide_by: str) -> float:
+    """Return what decides: the mean of float64[n_draws], or what nine of ten draws stay under."""
+    return float(np.quantile(total, P90)) if decide_by == "p90" else float(total.mean())
+
+
+def start_usd(cost: CaseCost) -> Floats:
+    """Return what is paid at the start: the networks, or the fee of setting up [USD]."""
+    once = cost.outcome.once
+    amounts = [once[name] for name in (*CAPITAL, "setup") if name in once]
+    total: Floats = np.sum(amounts, axis=0)
+    return total
+
+
+def case_label(case: Case) -> str:
+    """Return the name of a case in words."""
+    if case.offer is None:
+        return _("{candidate}, bought").format(candidate=case.facts.name)
+    what = _("{candidate}, by subscription ({offer})")
+    return what.format(candidate=case.facts.name, offer=case.offer.name)
+
+
+def rank(costs: Sequence[CaseCost], question: CostQuestion) -> tuple[RankedCase, ...]:
+    """Return all cases, the best first; those above the budget come last.
+
+    Parameters
+    ----------
+    costs
+        The cases.
+    question
+        By what is decided, and the budget.
+    """
+    starts = [start_usd(cost) for cost in costs]
+    over = [
+        question.budget_usd is not None and float(start.mean()) > question.budget_usd
+        for start in starts
+    ]
+    allowed = [index for index in range(len(costs)) if not over[index]]
+    chances = _chances(costs, allowed)
+    rows = [
+        _ranked(cost, starts[index], question.decide_by, chances[index], is_over=over[index])
+        for index, cost in enumerate(costs)
+    ]
+    return tuple(sorted(rows, key=lambda row: (row.exceeds_budget, row.decided_by_usd, row.name)))
+
+
+def _chances(costs: Sequence[CaseCost], allowed: Sequence[int]) -> list[float]:
+    chances = [0.0] * len(costs)
+    if not allowed:
+        return chances
+    totals = np.stack([costs[index].outcome.total for index in allowed])
+    is_least = totals == totals.min(axis=0)
+    shares = (is_least / is_least.sum(axis=0)).mean(axis=1)
+    for index, share in zip(allowed, shares, strict=True):
+        chances[index] = float(share)
+    return chances
+
+
+def _ranked(
+    cost: CaseCost, start: Floats, decide_by: str, chance: float, *, is_over: bool
+) -> RankedCase:
+    outcome, case = cost.outcome, cost.case
+    per_work, performance = outcome.per_work, case.facts.performance
+    return RankedCase(
+        name=case.name,
+        label=case_label(case),
+        candidate=case.facts.name,
+        fabric=case.facts.fabric,
+        offer="" if case.offer is None else case.offer.name,
+        skill=case.skill,
+        decided_by_usd=measure(outcome.total, decide_by),
+        total=cost.total,
+        paid=band(outcome.paid),
+        groups={name: band(outcome.group(name)) for name in GROUPS},
+        items={name: float(amount.mean()) for name, amount in outcome.items.items()},
+        start_usd=band(start),
+        per_gpu=band(outcome.per_gpu),
+        per_gpu_hour=band(outcome.per_gpu_hour),
+        per_million_work=None if per_work is None else band(per_work * 1e6),
+        work_unit="" if performance is None else performance.work_unit,
+        best_chance=chance,
+        exceeds_budget=is_over,
+        n_unpriced=case.facts.n_unpriced,
+    )
