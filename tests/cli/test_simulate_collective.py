@@ -119,3 +119,111 @@ def test_sizes_as_nccl_tests_counts() -> None:
     assert len(sizes_of("8:16G")) == 32
     with pytest.raises(InputError):
         sizes_of("0")
+
+
+def test_variables_of_nccl_do_what_options_do(
+    capsys: Capture, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rows(*words: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = json.loads(
+            ask(capsys, made, "--sizes", "1M,1G", *words, "--json").out
+        )["rows"]
+        return found
+
+    ring = rows("--algo", "Ring", "--proto", "Simple")
+    assert rows("--env", "NCCL_ALGO=Ring", "--env", "NCCL_PROTO=Simple") == ring
+    assert rows("--env", "NCCL_NET_GDR_LEVEL=LOC") == rows("--impair", "gdr_off")
+    monkeypatch.setenv("NCCL_ALGO", "Ring")
+    monkeypatch.setenv("NCCL_PROTO", "Simple")
+    assert rows() != ring, "the shell counts only where asked for"
+    assert rows("--shell-env") == ring
+    tree = rows("--shell-env", "--env", "NCCL_ALGO=Tree")
+    assert {row["algorithm"] for row in tree} == {"Tree"}
+    told = ask(capsys, made, "--env", "NCCL_IB_TC=106", "--sizes", "1G")
+    assert "NCCL_IB_TC: its effect is not modelled." in told.out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--env", "NCCL_ALG=Ring"), 'Did you mean "NCCL_ALGO"?'),
+        (("--env", "Ring"), "NCCL_ALGO=Ring"),
+        (("--env", "NCCL_ALGO=Rings"), "Ring"),
+        (("--env", "NCCL_IB_DISABLE=1", "--engine", "flow"), "--impair"),
+        (("--topology", "nothing.xml"), "nothing.xml"),
+    ],
+)
+def test_bad_variables_and_files(
+    capsys: Capture, made: Path, words: tuple[str, ...], told: str
+) -> None:
+    ended = ask(capsys, made, *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert told in ended.err
+    assert "Traceback" not in ended.err
+
+
+MATRIX = """\
+\tGPU0\tGPU1\tGPU2\tGPU3\tGPU4\tGPU5\tGPU6\tGPU7\tNIC0\tCPU Affinity\tNUMA Affinity
+{rows}NIC0\t{nics}\t X \t\t
+
+Legend:
+
+  X    = Self
+  SYS  = Connection traversing PCIe as well as the SMP interconnect between NUMA nodes
+  PIX  = Connection traversing at most a single PCIe bridge
+  NV#  = Connection traversing a bonded set of # NVLinks
+
+NIC Legend:
+
+  NIC0: mlx5_0
+"""
+
+
+def matrix(*relations: str) -> str:
+    rows = ""
+    for at, relation in enumerate(relations):
+        links = "\t".join(" X " if at == other else "NV18" for other in range(8))
+        rows += f"GPU{at}\t{links}\t{relation}\t0-47\t0\n"
+    return MATRIX.format(rows=rows, nics="\t".join(relations))
+
+
+def test_a_host_as_nvidia_smi_shows_it_is_checked(
+    capsys: Capture, made: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "topo.txt"
+    path.write_text(matrix("PIX", *["SYS"] * 7))
+    ended = ask(capsys, made, "--topology", str(path), "--sizes", "1G", "--json")
+    assert ended.code == 1, ended.err
+    content = json.loads(ended.out)
+    whole = json.loads(ask(capsys, made, "--sizes", "1G", "--json").out)
+    assert content["host_findings"][0]["where"].startswith(str(path))
+    assert any(one["impairment"] == "far_nic" for one in content["host_findings"])
+    one_nic, eight = (c["rows"][0]["busbw_gbytes_per_s"] for c in (content, whole))
+    assert one_nic < 0.2 * eight, "one NIC of eight"
+    shown = ask(capsys, made, "--topology", str(path), "--sizes", "1G")
+    assert "--impair far_nic" in shown.out
+
+
+def test_a_host_of_other_size_is_refused(capsys: Capture, made: Path, tmp_path: Path) -> None:
+    path = tmp_path / "host.xml"
+    path.write_text('<system version="1"><cpu numaid="0"></cpu></system>')
+    ended = ask(capsys, made, "--topology", str(path))
+    assert ended.code == 2
+    assert str(path) in ended.err
+
+
+def test_the_folder_holds_table_json_and_page(capsys: Capture, made: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        ended = ask(capsys, made, "--sizes", "1M:1G:4", "-o", str(tmp_path / name))
+        assert ended.code == 0
+    names = ["collective.csv", "collective.html", "collective.json"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    content = json.loads((tmp_path / "a/collective.json").read_text())
+    lines = (tmp_path / "a/collective.csv").read_text().splitlines()
+    assert len(lines) == len(content["rows"]) + 1
+    assert lines[0].split(",")[0].strip('"') == "size_bytes"
+    page = (tmp_path / "a/collective.html").read_text(encoding="utf-8")
+    assert page.count('role="img"') == 2
+    assert "NVLSTree/Simple" in page

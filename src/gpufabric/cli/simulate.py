@@ -11,8 +11,7 @@ import typer
 
 from gpufabric.cli.loading import CatalogFolder
 from gpufabric.cli.simulate_chakra import chakra
-from gpufabric.cli.simulate_collective import ENGINES as COLLECTIVE_ENGINES
-from gpufabric.cli.simulate_collective import CollectiveRequest, run_collective
+from gpufabric.cli.simulate_collective import collective
 from gpufabric.cli.simulate_compare import CompareOutput, Comparison, Repeats, run_compare
 from gpufabric.cli.simulate_inference import inference
 from gpufabric.cli.simulate_run import Output, Request, Source, Sweep, run
@@ -28,8 +27,6 @@ from gpufabric.sim.profile_file import find_profile, profile_text
 from gpufabric.sim.routing_choice import SEED_SCOPES, Routing
 from gpufabric.sim.scenario import CROSS_RAIL, SWEEP_KEYS, Scenario, parse_bytes
 from gpufabric.sim.traffic import PATTERNS, SIZES, PatternOptions
-from gpufabric.workload.nccl_tuner import ALGORITHMS, PROTOCOLS
-from gpufabric.workload.operations import OPERATIONS
 
 __all__ = ["app"]
 
@@ -352,86 +349,7 @@ def compare(  # noqa: PLR0913 - one parameter for each option
     )
 
 
-_TheFabric = Annotated[
-    Path, typer.Argument(metavar="FABRIC", help=_("Fabric file (.json, .fab) or spec (.yaml)."))
-]
-_Op = Annotated[str, typer.Option(metavar="NAME", help=", ".join(OPERATIONS))]
-_MessageSizes = Annotated[
-    str, typer.Option(help=_("Message sizes as nccl-tests counts: 8:16G, 1M:4G:4 or 64M,1G."))
-]
-_Ranks = Annotated[int | None, typer.Option(help=_("The first so many GPUs. Left out: all."))]
-_Algo = Annotated[
-    str | None, typer.Option(help=_("As NCCL_ALGO: ") + ", ".join(ALGORITHMS), metavar="NAME")
-]
-_Proto = Annotated[
-    str | None, typer.Option(help=_("As NCCL_PROTO: ") + ", ".join(PROTOCOLS), metavar="NAME")
-]
-_Level = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        metavar="|".join(COLLECTIVE_ENGINES),
-        help=_("closed: formula; flow, packet: with what the network does to the flows."),
-    ),
-]
-_Impair = Annotated[
-    str,
-    typer.Option(metavar="LIST", help=_("What is wrong with hosts: gdr_off,degraded_nic=0.25 …")),
-]
-_Measured = Annotated[
-    Path | None,
-    typer.Option(
-        "--compare", metavar="FILE", help=_("Output of nccl-tests to hold against the prediction.")
-    ),
-]
-
-
-@app.command()
-def collective(  # noqa: PLR0913 - one parameter for each option
-    fabric: _TheFabric,
-    *,
-    candidate: _Candidate = None,
-    op: _Op = "all_reduce",
-    sizes: _MessageSizes = "1M:8G",
-    ranks: _Ranks = None,
-    algo: _Algo = None,
-    proto: _Proto = None,
-    engine: _Level = "closed",
-    impair: _Impair = "",
-    compare_with: _Measured = None,
-    routing: _Routing = "",
-    fail: _Fail = None,
-    seed: _Seed = 0,
-    as_json: _AsJson = False,
-    catalog: CatalogFolder = None,
-) -> None:
-    """Predict a collective's time for every size, as nccl-tests prints it, with intervals."""
-    scenario = Scenario(
-        pattern="permutation",
-        routing=Routing(routing),
-        fail=tuple(fail or ()),
-        seed=seed,
-        n_bins=0,
-        engine="packet" if engine == "packet" else "flow",
-    )
-    run_collective(
-        CollectiveRequest(
-            fabric,
-            candidate,
-            catalog,
-            op,
-            sizes,
-            ranks,
-            (algo, proto),
-            engine,
-            impair,
-            scenario,
-            compare_with,
-            as_json,
-        )
-    )
-
-
+app.command("collective")(collective)
 app.command("training")(training)
 app.command("inference")(inference)
 

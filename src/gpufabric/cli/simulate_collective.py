@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.table import Table
-from rich.text import Text
 
 from gpufabric.cli.fabrics import FabricSource
+from gpufabric.cli.loading import CatalogFolder
+from gpufabric.cli.workload_options import AsJson, FabricCandidate, Folder, Ranks, TheFabric
 from gpufabric.core.errors import Fault, InputError
+from gpufabric.core.files import write_text
 from gpufabric.core.text import _
 from gpufabric.parse.nccl_tests import parse_nccl_tests
+from gpufabric.parse.nccl_topology import parse_nccl_topology
+from gpufabric.parse.nvidia_smi_topo import parse_nvidia_smi_topo
+from gpufabric.report.collective_page import write_collective_page
+from gpufabric.report.collective_table import (
+    CollectiveReport,
+    collective_json,
+    print_collective,
+    write_sizes,
+)
 from gpufabric.report.side_by_side import terminal
+from gpufabric.report.terminal import print_paths
+from gpufabric.routing.modes import ROUTING_MODES
+from gpufabric.sim.routing_choice import Routing
 from gpufabric.sim.run import Plant, plant_of
 from gpufabric.sim.scenario import Scenario
-from gpufabric.workload.closed_form import MODEL, MODEL_VERSION, Estimate, estimate
+from gpufabric.workload.closed_form import Estimate, estimate
 from gpufabric.workload.cluster import Cluster
-from gpufabric.workload.comparison import Comparison, compare
+from gpufabric.workload.comparison import compare
+from gpufabric.workload.host_findings import HostFinding, host_findings
+from gpufabric.workload.host_shape import HostShape, shape_of_matrix, shape_of_topology
+from gpufabric.workload.host_shape import cluster_of as cluster_of_shape
 from gpufabric.workload.impairment import asks_of, estimate_impaired
+from gpufabric.workload.nccl_tuner import ALGORITHMS, PAIRWISE, PROTOCOLS, allowed
+from gpufabric.workload.nccl_variables import NcclSettings, nccl_settings
 from gpufabric.workload.on_fabric import Contention, cluster_of, estimate_on_fabric
-from gpufabric.workload.operations import operation
+from gpufabric.workload.operations import OPERATIONS, operation
 
-__all__ = ["ENGINES", "CollectiveRequest", "run_collective", "sizes_of"]
+__all__ = ["ENGINES", "CollectiveRequest", "collective", "run_collective", "sizes_of"]
 
 ENGINES = ("closed", "flow", "packet")
 MOST_SIZES = 64
@@ -39,17 +59,18 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 class CollectiveRequest:
     """What was asked on the command line."""
 
-    fabric: Path
-    candidate: str | None
-    catalog: Path | None
+    source: FabricSource
     op: str
     sizes: str
     ranks: int | None
     forced: tuple[str | None, str | None]
+    variables: dict[str, str]
     engine: str
     impair: str
     scenario: Scenario
     compare: Path | None
+    topology: Path | None
+    folder: Path | None
     as_json: bool
 
 
@@ -99,19 +120,104 @@ def _size(text: str, where: str) -> float:
 
 def run_collective(request: CollectiveRequest) -> None:
     """Print times of a collective, and where a measured one falls short; 1 if it does."""
+    report = _reported(request)
+    content, paths = collective_json(report), []
+    if request.folder is not None:
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+        paths = [
+            write_text(request.folder / "collective.json", text + "\n"),
+            write_sizes(report, request.folder / "collective.csv"),
+            write_collective_page(report, request.folder / "collective.html"),
+        ]
+    if request.as_json:
+        content = {**content, "files": [str(path) for path in paths]} if paths else content
+        typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
+    else:
+        print_collective(report, terminal())
+        print_paths(paths, terminal())
+    if report.has_findings:
+        raise typer.Exit(1)
+
+
+def _reported(request: CollectiveRequest) -> CollectiveReport:
     _check(request)
     sizes = sizes_of(request.sizes)
-    source = FabricSource(request.fabric, request.candidate, request.catalog)
-    plant = plant_of(source.fabric(), source.catalog)
-    cluster = cluster_of(plant, source.catalog, request.ranks)
+    plant = plant_of(request.source.fabric(), request.source.catalog)
+    cluster = cluster_of(plant, request.source.catalog, request.ranks)
+    cluster, findings = _with_host(request, cluster)
+    settings = nccl_settings(request.variables, cluster.n_nics)
+    cluster = settings.applied_to(cluster)
+    request = _with_settings(request, settings)
+    _check(request)
+    losses: dict[str, Contention] = {}
     if request.compare is not None:
-        _compare(request, cluster)
-        return
-    found, losses = _estimate(request, plant, cluster, sizes)
-    if request.as_json:
-        typer.echo(json.dumps(_content(request, plant, cluster, found, losses), indent=2))
-        return
-    _print(request, cluster, found, losses)
+        measured = parse_nccl_tests(_text(request.compare), str(request.compare))
+        comparison = compare(measured, cluster, None, *request.forced)
+        kind, found = comparison.operation, comparison.prediction
+    else:
+        comparison, kind = None, operation(request.op).name
+        found, losses = _estimate(request, plant, cluster, sizes)
+    return CollectiveReport(
+        kind,
+        cluster,
+        (plant.fabric.name, plant.fabric.content_hash),
+        request.engine,
+        request.scenario.seed,
+        found,
+        losses,
+        _others(request, cluster, kind, found.size_bytes),
+        comparison,
+        findings,
+        [_("{name}: its effect is not modelled.").format(name=name) for name in settings.unused],
+    )
+
+
+def _with_host(request: CollectiveRequest, cluster: Cluster) -> tuple[Cluster, list[HostFinding]]:
+    """The cluster with the host of a file, and what is wrong with that host."""
+    path = request.topology
+    if path is None:
+        return cluster, []
+    shape = _shape(path)
+    if len(shape.gpus) != cluster.gpus_per_domain:
+        what = _("the file has {n} GPUs, but a host of the fabric {each}.").format(
+            n=len(shape.gpus), each=cluster.gpus_per_domain
+        )
+        raise InputError(Fault(str(path), what))
+    wire = cluster.wire_gbytes_per_s
+    nic_gbps = None if wire is None else wire * 8 / cluster.n_nics
+    own = cluster_of_shape(shape, cluster.n_domains, cluster.gpu, nic_gbps)
+    if own.wire_gbytes_per_s is not None and wire is not None:
+        own = replace(own, wire_gbytes_per_s=min(wire, own.wire_gbytes_per_s))
+    return own, host_findings(shape)
+
+
+def _shape(path: Path) -> HostShape:
+    text = _text(path)
+    if text.lstrip().startswith("<"):
+        return shape_of_topology(parse_nccl_topology(text, str(path)))
+    return shape_of_matrix(parse_nvidia_smi_topo(text, str(path)))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(Fault(str(path), str(error.strerror))) from error
+
+
+def _with_settings(request: CollectiveRequest, settings: NcclSettings) -> CollectiveRequest:
+    """The request with what variables of the environment say; options go before these."""
+    algorithm, protocol = request.forced
+    parts = [part for part in (request.impair, *settings.impairments) if part]
+    scenario = request.scenario
+    if not settings.uses_pxn:
+        scenario = replace(scenario, cross_rail="fabric")
+    return replace(
+        request,
+        forced=(algorithm or settings.algorithm, protocol or settings.protocol),
+        impair=",".join(parts),
+        scenario=scenario,
+    )
 
 
 def _check(request: CollectiveRequest) -> None:
@@ -139,119 +245,127 @@ def _estimate(
     return estimate_on_fabric(plant, cluster, request.op, sizes, request.scenario, request.forced)
 
 
-def _content(
-    request: CollectiveRequest,
-    plant: Plant,
-    cluster: Cluster,
-    found: Estimate,
-    losses: dict[str, Contention],
-) -> dict[str, Any]:
-    low, high = (found.size_bytes / t / 1e3 * found.factor for t in (found.high_us, found.low_us))
+def _others(
+    request: CollectiveRequest, cluster: Cluster, kind: str, sizes: NDArray[np.float64]
+) -> dict[str, Estimate]:
+    """The closed form for each algorithm and protocol, where a page is written."""
+    if request.folder is None or request.impair or request.engine != "closed":
+        return {}
+    choices = [choice for choice in allowed(cluster, kind) if choice.algorithm != PAIRWISE]
     return {
-        "model": {"name": MODEL, "version": MODEL_VERSION, "engine": request.engine},
-        "fabric": {"name": plant.fabric.name, "hash": plant.fabric.content_hash},
-        "operation": operation(request.op).name,
-        "ranks": cluster.n_ranks,
-        "gpu": cluster.gpu,
-        "seed": request.scenario.seed,
-        "network_slowdown": {name: loss.slowdown for name, loss in losses.items()},
-        "extrapolates": list(found.extrapolates),
-        "rows": [
-            {
-                "size_bytes": int(found.size_bytes[at]),
-                "algorithm": found.choices[at].algorithm,
-                "protocol": found.choices[at].protocol,
-                "time_us": float(found.time_us[at]),
-                "algbw_gbytes_per_s": float(found.algbw_gbytes_per_s[at]),
-                "busbw_gbytes_per_s": float(found.busbw_gbytes_per_s[at]),
-                "busbw_low_gbytes_per_s": float(low[at]),
-                "busbw_high_gbytes_per_s": float(high[at]),
-            }
-            for at in range(len(found.size_bytes))
-        ],
+        str(choice): estimate(cluster, kind, sizes, choice.algorithm, choice.protocol)
+        for choice in choices
     }
 
 
-def _print(
-    request: CollectiveRequest, cluster: Cluster, found: Estimate, losses: dict[str, Contention]
+def _variables(given: Sequence[str], *, from_shell: bool) -> dict[str, str]:
+    """NCCL's variables of the shell, where asked for, and those given, which go before."""
+    found = {}
+    if from_shell:
+        found = {name: value for name, value in os.environ.items() if name.startswith("NCCL_")}
+    faults = []
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign:
+            what = _('"{text}" is no variable.').format(text=text[:64])
+            faults.append(Fault("--env", what, "NCCL_ALGO=Ring"))
+        found[name.strip()] = value.strip()
+    if faults:
+        raise InputError(faults)
+    return dict(sorted(found.items()))
+
+
+_Op = Annotated[str, typer.Option(metavar="NAME", help=", ".join(OPERATIONS))]
+_MessageSizes = Annotated[
+    str, typer.Option(help=_("Message sizes as nccl-tests counts: 8:16G, 1M:4G:4 or 64M,1G."))
+]
+_Algo = Annotated[
+    str | None, typer.Option(help=_("As NCCL_ALGO: ") + ", ".join(ALGORITHMS), metavar="NAME")
+]
+_Proto = Annotated[
+    str | None, typer.Option(help=_("As NCCL_PROTO: ") + ", ".join(PROTOCOLS), metavar="NAME")
+]
+_Level = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="|".join(ENGINES),
+        help=_("closed: formula; flow, packet: with what the network does to the flows."),
+    ),
+]
+_Impair = Annotated[
+    str,
+    typer.Option(metavar="LIST", help=_("What is wrong with hosts: gdr_off,degraded_nic=0.25 …")),
+]
+_Measured = Annotated[
+    Path | None,
+    typer.Option(
+        "--compare", metavar="FILE", help=_("Output of nccl-tests to hold against the prediction.")
+    ),
+]
+_Env = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="NAME=VALUE",
+        help=_("Variable of NCCL, such as NCCL_ALGO=Ring. May be given several times."),
+    ),
+]
+_Shell = Annotated[
+    bool, typer.Option("--shell-env", help=_("Also take NCCL's variables of the shell."))
+]
+_Topology = Annotated[
+    Path | None,
+    typer.Option(
+        "--topology",
+        metavar="FILE",
+        help=_("The host as NCCL's topology XML or nvidia-smi topo -m show it; checked too."),
+    ),
+]
+_Routing = Annotated[
+    str,
+    typer.Option(
+        metavar="MODE",
+        help=", ".join(ROUTING_MODES) + _(". Left out: adaptive on InfiniBand, ecmp on RoCE."),
+    ),
+]
+_Fail = Annotated[
+    list[str] | None,
+    typer.Option(metavar="WHAT", help=_("What fails, as simulate traffic takes it.")),
+]
+_Seed = Annotated[int, typer.Option(help=_("Draws all that is random; the same gives the same."))]
+
+
+def collective(  # noqa: PLR0913 - one parameter for each option
+    fabric: TheFabric,
+    *,
+    candidate: FabricCandidate = None,
+    op: _Op = "all_reduce",
+    sizes: _MessageSizes = "1M:8G",
+    ranks: Ranks = None,
+    algo: _Algo = None,
+    proto: _Proto = None,
+    env: _Env = None,
+    shell_env: _Shell = False,
+    engine: _Level = "closed",
+    impair: _Impair = "",
+    topology: _Topology = None,
+    compare_with: _Measured = None,
+    routing: _Routing = "",
+    fail: _Fail = None,
+    seed: _Seed = 0,
+    as_json: AsJson = False,
+    output: Folder = None,
+    catalog: CatalogFolder = None,
 ) -> None:
-    console = terminal()
-    head = _("{operation} on {n} x {gpu}, {domains} hosts or NVLink domains; GB/s").format(
-        operation=operation(request.op).name,
-        n=cluster.n_ranks,
-        gpu=cluster.gpu,
-        domains=cluster.n_domains,
+    """Predict a collective's time for every size, as nccl-tests prints it, with intervals."""
+    level = "packet" if engine == "packet" else "flow"
+    scenario = replace(
+        Scenario("permutation", n_bins=0, seed=seed, engine=level, fail=tuple(fail or ())),
+        routing=Routing(routing),
     )
-    console.print(Text(head, "bold"))
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    headings = (
-        _("size [B]"),
-        _("algorithm"),
-        _("time [µs]"),
-        _("algbw"),
-        _("busbw"),
-        _("80 % of runs"),
-    )
-    for at, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if at == 1 else "right", no_wrap=True)
-    low, high = (found.size_bytes / t / 1e3 * found.factor for t in (found.high_us, found.low_us))
-    for at in range(len(found.size_bytes)):
-        table.add_row(
-            f"{int(found.size_bytes[at])}",
-            str(found.choices[at]),
-            f"{found.time_us[at]:.1f}",
-            f"{found.algbw_gbytes_per_s[at]:.2f}",
-            f"{found.busbw_gbytes_per_s[at]:.2f}",
-            f"{low[at]:.2f} – {high[at]:.2f}",
-        )
-    console.print(table)
-    for name, loss in losses.items():
-        text = _("{algorithm}: the network takes {factor:.3f} times as long as at full NIC rate.")
-        console.print(text.format(algorithm=name, factor=loss.slowdown))
-    for reason in found.extrapolates:
-        console.print(Text(_("Beyond what was measured: {reason}").format(reason=reason)))
-
-
-def _compare(request: CollectiveRequest, cluster: Cluster) -> None:
-    path = request.compare
-    assert path is not None
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise InputError(Fault(str(path), str(error.strerror))) from error
-    measured = parse_nccl_tests(text, str(path))
-    found = compare(measured, cluster, None, *request.forced)
-    if request.as_json:
-        typer.echo(json.dumps(_compared(found), indent=2, ensure_ascii=False))
-    else:
-        _print_comparison(found)
-    if found.causes:
-        raise typer.Exit(1)
-
-
-def _compared(found: Comparison) -> dict[str, Any]:
-    return {
-        "operation": found.operation,
-        "summary": list(found.summary),
-        "points": [vars(point) for point in found.points],
-        "causes": [vars(cause) for cause in found.causes],
-    }
-
-
-def _print_comparison(found: Comparison) -> None:
-    console = terminal()
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for heading in (_("size [B]"), _("measured"), _("predicted"), _("80 % of runs"), _("share")):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for point in found.points:
-        table.add_row(
-            f"{point.size_bytes}",
-            f"{point.measured_gbytes_per_s:.2f}",
-            f"{point.predicted_gbytes_per_s:.2f}",
-            f"{point.low_gbytes_per_s:.2f} – {point.high_gbytes_per_s:.2f}",
-            f"{point.measured_gbytes_per_s / point.predicted_gbytes_per_s:.0%}",
-        )
-    console.print(Text(_("{operation}, busbw in GB/s").format(operation=found.operation), "bold"))
-    console.print(table)
-    for line in found.summary:
-        console.print(Text(line))
+    source = FabricSource(fabric, candidate, catalog)
+    variables = _variables(env or (), from_shell=shell_env)
+    asked = (source, op, sizes, ranks, (algo, proto), variables, engine, impair, scenario)
+    files = (compare_with, topology, output)
+    run_collective(CollectiveRequest(*asked, *files, as_json=as_json))

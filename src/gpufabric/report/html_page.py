@@ -125,7 +125,7 @@ _STYLE = (
     ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(132px,1fr));gap:10px}"
     f".card,figure,.scroll{{background:{CARD};border:1px solid {HAIRLINE};border-radius:8px}}"
     "figure{overflow:hidden;min-width:0}.card{padding:10px 12px}"
-    ".card b{display:block;font-size:1.15rem}"
+    ".card b{display:block;font-size:1.15rem;overflow-wrap:anywhere}"
     f".card span,figcaption{{color:{MUTED};font-size:.82rem}}"
     "figure{margin:0;padding:10px}figcaption{padding:6px 4px 2px}"
     ".scroll{overflow-x:auto;margin-top:10px}"

@@ -1,0 +1,182 @@
+"""Variables of NCCL's environment as what they change in a prediction.
+
+Source: NVIDIA, NCCL user guide 2.30, "Environment variables".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gpufabric.core.errors import Fault, InputError, nearest
+from gpufabric.core.text import _
+from gpufabric.workload.cluster import Cluster
+from gpufabric.workload.nccl_tuner import ALGORITHMS, PROTOCOLS
+
+__all__ = ["NcclSettings", "nccl_settings"]
+
+PREFIX = "NCCL_"
+SWITCHES = (
+    "NCCL_NVLS_ENABLE",
+    "NCCL_COLLNET_ENABLE",
+    "NCCL_IB_DISABLE",
+    "NCCL_P2P_DISABLE",
+    "NCCL_PXN_DISABLE",
+)
+"""Variables that are 0 or 1; NCCL_NVLS_ENABLE knows 2 as well."""
+NAMES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_IB_HCA", "NCCL_NET_GDR_LEVEL", *SWITCHES)
+"""Variables that change a prediction."""
+WITHOUT_EFFECT = (
+    "NCCL_BUFFSIZE",
+    "NCCL_CROSS_NIC",
+    "NCCL_CUMEM_ENABLE",
+    "NCCL_DEBUG",
+    "NCCL_DEBUG_FILE",
+    "NCCL_DEBUG_SUBSYS",
+    "NCCL_IB_ADAPTIVE_ROUTING",
+    "NCCL_IB_GID_INDEX",
+    "NCCL_IB_PCI_RELAXED_ORDERING",
+    "NCCL_IB_QPS_PER_CONNECTION",
+    "NCCL_IB_RETRY_CNT",
+    "NCCL_IB_SL",
+    "NCCL_IB_SPLIT_DATA_ON_QPS",
+    "NCCL_IB_TC",
+    "NCCL_IB_TIMEOUT",
+    "NCCL_LAUNCH_MODE",
+    "NCCL_MAX_CTAS",
+    "NCCL_MAX_NCHANNELS",
+    "NCCL_MIN_CTAS",
+    "NCCL_MIN_NCHANNELS",
+    "NCCL_NET",
+    "NCCL_NTHREADS",
+    "NCCL_SHM_DISABLE",
+    "NCCL_SOCKET_IFNAME",
+    "NCCL_TOPO_DUMP_FILE",
+    "NCCL_TOPO_FILE",
+    "NCCL_TUNER_PLUGIN",
+)
+"""Known variables whose effect is not modelled; each is told."""
+NO_GDR = {"LOC", "0"}
+"""Levels of NCCL_NET_GDR_LEVEL that switch GPUDirect RDMA off."""
+GDR_LEVELS = ("LOC", "PIX", "PXB", "PHB", "SYS", "0", "1", "2", "3", "4", "5")
+MOST_LINKS = 18
+TCP_MTU = 9000
+
+
+@dataclass(frozen=True)
+class NcclSettings:
+    """What variables change.
+
+    Parameters
+    ----------
+    algorithm, protocol
+        Names with commas, or None where NCCL chooses.
+    has_nvls, has_sharp
+        None where nothing is said.
+    impairments
+        As ``--impair`` takes them.
+    uses_pxn
+        Whether data change rails over NVLink.
+    unused
+        Variables whose effect is not modelled.
+    """
+
+    algorithm: str | None = None
+    protocol: str | None = None
+    has_nvls: bool | None = None
+    has_sharp: bool | None = None
+    impairments: tuple[str, ...] = ()
+    uses_pxn: bool = True
+    unused: tuple[str, ...] = ()
+
+    def applied_to(self, cluster: Cluster) -> Cluster:
+        """Return a cluster with what the variables say of it."""
+        if self.has_nvls is not None:
+            cluster = replace(cluster, has_nvls=self.has_nvls)
+        if self.has_sharp is not None:
+            cluster = replace(cluster, has_sharp=self.has_sharp)
+        return cluster
+
+
+def nccl_settings(variables: Mapping[str, str], n_nics: int, where: str = "--env") -> NcclSettings:
+    """Return what variables of NCCL's environment change.
+
+    Parameters
+    ----------
+    variables
+        By name, such as ``NCCL_ALGO``.
+    n_nics
+        NICs of a host, for ``NCCL_IB_HCA``.
+    where
+        What faults are said to be in.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown or a value wrong; all faults together.
+
+    Examples
+    --------
+    >>> found = nccl_settings({"NCCL_ALGO": "Ring", "NCCL_IB_HCA": "mlx5_0,mlx5_1"}, 8)
+    >>> found.algorithm, found.impairments
+    ('Ring', ('shared_nic=2',))
+    """
+    faults = [fault for name, value in variables.items() if (fault := _fault(name, value, where))]
+    if faults:
+        raise InputError(faults)
+    algorithm, protocol = variables.get("NCCL_ALGO"), variables.get("NCCL_PROTO")
+    nvls, sharp = variables.get("NCCL_NVLS_ENABLE"), variables.get("NCCL_COLLNET_ENABLE")
+    return NcclSettings(
+        _listed(algorithm, ALGORITHMS),
+        _listed(protocol, PROTOCOLS),
+        None if nvls in {None, "2"} else nvls == "1",
+        None if sharp is None else sharp == "1",
+        tuple(_impairments(variables, n_nics)),
+        variables.get("NCCL_PXN_DISABLE", "0") == "0",
+        tuple(name for name in variables if name in WITHOUT_EFFECT),
+    )
+
+
+def _impairments(variables: Mapping[str, str], n_nics: int) -> list[str]:
+    found = []
+    nics = variables.get("NCCL_IB_HCA", "")
+    if nics and not nics.startswith("^"):
+        named = len({part for part in nics.lstrip("=").split(",") if part})
+        if 0 < named < n_nics:
+            found.append(f"shared_nic={named}")
+    if variables.get("NCCL_NET_GDR_LEVEL", "").upper() in NO_GDR:
+        found.append("gdr_off")
+    if variables.get("NCCL_IB_DISABLE") == "1":
+        found.append(f"tcp={TCP_MTU}")
+    if variables.get("NCCL_P2P_DISABLE") == "1":
+        found.append(f"nvlink_down={MOST_LINKS}")
+    return found
+
+
+def _listed(text: str | None, names: tuple[str, ...]) -> str | None:
+    """Names with commas; those after a ``^`` are left out of all."""
+    if text is None or not text.startswith("^"):
+        return text
+    out = {part.strip().lower() for part in text[1:].split(",")}
+    return ",".join(name for name in names if name.lower() not in out)
+
+
+def _fault(name: str, value: str, where: str) -> Fault | None:
+    if name in WITHOUT_EFFECT:
+        return None
+    if name not in NAMES:
+        what = _('the variable "{name}" is unknown.').format(name=name[:64])
+        known = [*NAMES, *WITHOUT_EFFECT]
+        return Fault(where, what, ", ".join(NAMES), nearest(name[:64].upper(), known))
+    expected = ""
+    if name in SWITCHES:
+        choices = ("0", "1", "2") if name == "NCCL_NVLS_ENABLE" else ("0", "1")
+        expected = "" if value in choices else ", ".join(choices)
+    if name == "NCCL_NET_GDR_LEVEL" and value.upper() not in GDR_LEVELS:
+        expected = ", ".join(GDR_LEVELS)
+    if name in {"NCCL_ALGO", "NCCL_PROTO"} and (":" in value or not value.strip("^, ")):
+        expected = ", ".join(ALGORITHMS if name == "NCCL_ALGO" else PROTOCOLS)
+    if not expected:
+        return None
+    what = _('"{text}" is no value of {name}.').format(text=value[:64], name=name)
+    return Fault(where, what, expected)
