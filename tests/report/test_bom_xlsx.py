@@ -40,11 +40,25 @@ def test_it_has_the_sheets(formulas: Workbook) -> None:
         "Summary",
         "BOM infiniband",
         "BOM roce",
+        "Workload",
         "Racks",
         "Cables",
         "Decisions",
         "Sources",
     ]
+
+
+def test_the_workload_is_that_of_the_forecast(values: Workbook) -> None:
+    rows = list(values["Workload"].iter_rows(values_only=True))
+    for candidate in plan(SPEC).candidates:
+        mine = {row[1]: row for row in rows if row[0] == candidate.name}
+        found = candidate.forecast.training
+        assert found is not None
+        step = [float(value) for value in mine["Training step"][2:5]]
+        assert step == pytest.approx([found.step_s, found.low_s, found.high_s], rel=1e-5)
+        assert mine["Plan: tensor"][2] == found.plan["tensor"]
+        shown = sum(row[1] == "Assumed" for row in rows if row[0] == candidate.name)
+        assert shown == len(candidate.forecast.assumed)
 
 
 def test_the_same_plan_gives_the_same_bytes(content: bytes) -> None:

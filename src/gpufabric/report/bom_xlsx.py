@@ -27,6 +27,7 @@ from gpufabric.report.workbook_format import (
     column_range,
     sheet_names,
 )
+from gpufabric.report.workload_sheet import workload_sheet
 from gpufabric.topology.bill import SECTIONS
 
 __all__ = ["bom_xlsx"]
@@ -56,7 +57,10 @@ def bom_xlsx(plan: Plan, content: Mapping[str, Any]) -> bytes:
     """
     book = Book(plan.requirement.name or _("Bill of materials"))
     names = [candidate.name for candidate in plan.candidates]
-    fixed = [_("Summary"), _("Racks"), _("Cables"), _("Decisions"), _("Sources")]
+    fixed = [
+        *(_("Summary"), _("Racks"), _("Cables"), _("Decisions"), _("Sources")),
+        _("Workload"),
+    ]
     bill_names = [_("BOM {name}").format(name=name) for name in names]
     sheets = sheet_names([*fixed, *bill_names])
     where = dict(zip([*fixed, *bill_names], sheets, strict=True))
@@ -69,6 +73,7 @@ def bom_xlsx(plan: Plan, content: Mapping[str, Any]) -> bytes:
         for sheet, candidate in zip(bill_names, plan.candidates, strict=True)
     ]
     _summary_rows(summary, plan, bills)
+    workload_sheet(book, where[fixed[5]], plan)
     rack_sheet(book, where[fixed[1]], plan)
     cable_sheet(book, where[fixed[2]], plan)
     decision_sheet(book, where[fixed[3]], plan)
