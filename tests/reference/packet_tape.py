@@ -17,8 +17,9 @@ from gpufabric.sim.packet_problem import PacketProblem
 from tests.reference.packet import DATA, PFC, Packet
 from tests.reference.packet_credit import Credits
 from tests.reference.packet_ends import Engine
+from tests.reference.packet_pause import Pauses
 
-ASKED, HELD_BACK, FREED = range(3)
+ASKED, HELD_BACK, FREED, EXPIRED, OVERRULED = range(5)
 Queue = tuple[int, int]  # port and class
 
 
@@ -42,6 +43,7 @@ class TapedEngine(Engine):
         self.made_at: dict[Packet, int] = {}
         self.tail = [int(x) for x in problem.wires.tail]
         super().__init__(problem, config)
+        self.pauses = TapedPauses(self)
         if self.credits is not None:
             self.credits = TapedCredits(self, problem)
 
@@ -64,19 +66,14 @@ class TapedEngine(Engine):
             self.notes.busy[number, packet.traffic].append((self.now, self.now + time))
         super().transmit(number, packet)
 
-    def hold(self, number: int, traffic: int, *, pause: bool) -> None:
-        was = traffic in self.ports[number].paused
-        super().hold(number, traffic, pause=pause)
-        self.note_hold(number, traffic, was=was)
-
-    def note_hold(self, number: int, traffic: int, *, was: bool) -> None:
+    def note_hold(self, number: int, traffic: int, *, was: bool, why: int = FREED) -> None:
         queue, holds = (number, traffic), traffic in self.ports[number].paused
         if holds and not was:
             self.held_since[queue] = self.now
         if was and not holds:
             self.notes.paused[queue].append((self.held_since.pop(queue), self.now))
         if was is not holds:
-            self.notes.log.append([self.now, HELD_BACK if holds else FREED, *queue, -1, 0, 0])
+            self.notes.log.append([self.now, HELD_BACK if holds else why, *queue, -1, 0, 0])
 
     def send_pfc(self, number: int, traffic: int, *, pause: bool) -> None:
         super().send_pfc(number, traffic, pause=pause)
@@ -115,6 +112,38 @@ class TapedEngine(Engine):
                 self.note_depth(*queue)
         for queue, since in self.held_since.items():
             self.notes.paused[queue].append((since, self.now))
+
+
+class TapedPauses(Pauses):
+    """Pauses of an engine that keeps what happens."""
+
+    def __init__(self, engine: TapedEngine) -> None:
+        super().__init__(engine)
+        self.taped = engine
+        self.why = FREED
+
+    def stop(self, key: Queue) -> None:
+        super().stop(key)
+        self.taped.note_hold(*key, was=False)
+
+    def resume(self, key: Queue) -> None:
+        super().resume(key)
+        self.taped.note_hold(*key, was=True, why=self.why)
+
+    def expire(self, place: int) -> None:
+        self.why = EXPIRED
+        super().expire(place)
+        self.why = FREED
+
+    def watch(self, place: int) -> None:
+        """A watchdog that forwards ends the pause; one that drops ends only what it does."""
+        key = self.key(place)
+        was_storm = key in self.storms
+        self.why = FREED if was_storm else OVERRULED
+        super().watch(place)
+        self.why = FREED
+        if not was_storm and self.storms.get(key) == "drop":
+            self.taped.notes.log.append([self.taped.now, OVERRULED, *key, -1, 0, 0])
 
 
 class TapedCredits(Credits):

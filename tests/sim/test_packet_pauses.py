@@ -3,11 +3,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from gpufabric.sim.packet import PacketResult, Recording, simulate_packets
-from gpufabric.sim.packet_config import PacketConfig, SwitchBuffer
+from gpufabric.sim.packet_config import (
+    PacketConfig,
+    PauseTime,
+    PortOverride,
+    SwitchBuffer,
+    Watchdog,
+)
 from gpufabric.sim.packet_faults import PauseStorm
-from gpufabric.sim.packet_pauses import PauseSpans, pause_edges, pause_roots, pause_spans
+from gpufabric.sim.packet_pauses import Ending, PauseSpans, pause_edges, pause_roots, pause_spans
 from tests.sim.packet_cases import US, Link, problem_of
 from tests.sim.test_packet_deadlock import FEW_CREDITS, ring
 
@@ -91,3 +98,43 @@ def test_causes_in_a_circle_have_the_first_as_root() -> None:
     roots = np.flatnonzero(spans.root == np.arange(len(spans)))
     assert (spans.level[roots] == 0).all()
     assert (spans.level >= 0).all()
+
+
+def test_a_pause_asked_for_too_late_again_has_the_cause_of_the_one_whose_time_was_over() -> None:
+    """Each frame comes when the pause before it has ended, so a few packets leave in between."""
+    late = replace(PAUSING, pause_time=PauseTime(quanta=10, refresh_part=1.0))
+    result = simulate_packets(TREE, late, recording=NOTED)
+    spans = spans_of(result)
+    (root,) = pause_roots(spans)
+    assert (root.channel, root.is_nic) == (9, False)
+    assert root.n_expired == result.ports.expired.sum() > 5
+    assert root.n_overruled == 0
+    assert root.n_pauses == result.ports.pauses.sum()
+    assert (spans.asked_ps >= 0).all()
+    expired = spans.ended == Ending.TIME
+    again = np.isin(spans.asked_ps, spans.until_ps[expired])
+    assert 0 < again.sum() <= expired.sum()
+
+
+@pytest.mark.parametrize("action", ["drop", "forward"])
+def test_the_tree_knows_that_the_watchdog_ended_a_pause(action: str) -> None:
+    storm = replace(
+        problem_of(LINKS, 5, [(0, 4, 500_000), (1, 2, 500_000)]), faults=(PauseStorm(8),)
+    )
+    guard = Watchdog(detect_us=60.0, restore_us=100.0, action=action)
+    config = replace(PAUSING, watchdog=guard, overrides=(PortOverride((0,), has_watchdog=False),))
+    result = simulate_packets(storm, config, until_ps=500 * US, recording=NOTED)
+    spans = spans_of(result)
+    root = pause_roots(spans)[0]
+    assert (root.channel, root.is_nic, root.n_overruled) == (9, True, 1)
+    (at,) = np.flatnonzero(spans.ended == Ending.WATCHDOG)
+    assert spans.channel[at] == 9
+    assert spans.paused_ps[at] == 60 * US
+    # Those that stood still behind it go on soon after, by XON; none does at the end.
+    others = spans.channel != 9
+    assert (spans.ended[others] == Ending.XON).all()
+    acts_ps = spans.until_ps[at]
+    behind = others & (spans.from_ps < acts_ps) & (spans.until_ps > acts_ps)
+    assert set(spans.channel[behind].tolist()) == {0, 2, 10}
+    assert spans.until_ps[behind].max() < acts_ps + 20 * US
+    assert not (spans.ended == Ending.NONE).any()

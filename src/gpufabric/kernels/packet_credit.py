@@ -13,6 +13,7 @@ from gpufabric.kernels.packet_events import NOW
 from gpufabric.kernels.packet_message import seek_message
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.packet_tape import note_hold
+from gpufabric.kernels.packet_tape_structs import FREED, HELD_BACK
 
 __all__ = [
     "MOST_AHEAD",
@@ -197,8 +198,8 @@ def mark_starved(run: PacketRun, number: int) -> None:
             port.paused |= bit
             held.since_ps = now
             held.n_pauses += 1
-            note_hold(run, number, lane, 1)
+            note_hold(run, number, lane, HELD_BACK)
         elif ahead <= MOST_AHEAD and port.paused & bit:
             port.paused &= ~bit
             held.held_ps += now - held.since_ps
-            note_hold(run, number, lane, 0)
+            note_hold(run, number, lane, FREED)

@@ -30,7 +30,8 @@ from gpufabric.kernels.packet_port import (
 )
 from gpufabric.kernels.packet_settings import obeys_pfc
 from gpufabric.kernels.packet_structs import PacketRun
-from gpufabric.kernels.packet_tape import note_hold
+from gpufabric.kernels.packet_tape import note_hold, note_overruled
+from gpufabric.kernels.packet_tape_structs import EXPIRED, FREED, HELD_BACK, OVERRULED
 
 __all__ = ["expire", "hold", "purge", "refresh", "watch"]
 
@@ -49,7 +50,7 @@ def hold(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
     if is_pause and not is_paused:
         stop(run, number, traffic)
     elif not is_pause and is_paused:
-        resume(run, number, traffic)
+        resume(run, number, traffic, FREED)
 
 
 @kernel_part
@@ -63,7 +64,7 @@ def stop(run: PacketRun, number: int, traffic: int) -> None:
     held = run.held[place]
     held.since_ps = now
     held.n_pauses += 1
-    note_hold(run, number, traffic, 1)
+    note_hold(run, number, traffic, HELD_BACK)
     if run.rules[0].has_pauses:
         pause = run.pauses[place]
         if pause.is_guarded and not pause.is_watched:
@@ -72,15 +73,15 @@ def stop(run: PacketRun, number: int, traffic: int) -> None:
 
 
 @kernel_part
-def resume(run: PacketRun, number: int, traffic: int) -> None:
-    """Let one class of a port go on.
+def resume(run: PacketRun, number: int, traffic: int, why: int) -> None:
+    """Let one class of a port go on; `why` is FREED, EXPIRED or OVERRULED.
 
     Reference: tests/reference/packet_pause.py, Pauses.resume.
     """
     held = run.held[number * (run.rules[0].n_classes + 1) + traffic]
     run.ports[number].paused &= ~(np.int64(1) << traffic)
     held.held_ps += run.clock[NOW] - held.since_ps
-    note_hold(run, number, traffic, 0)
+    note_hold(run, number, traffic, why)
     kick(run, number)
 
 
@@ -113,7 +114,7 @@ def expire(run: PacketRun, place: int) -> None:
     number, traffic = place // n_queues, place % n_queues
     if pause.storm == NO_STORM and run.ports[number].paused >> traffic & 1:
         pause.n_expired += 1
-        resume(run, number, traffic)
+        resume(run, number, traffic, EXPIRED)
 
 
 @seldom_part
@@ -157,13 +158,15 @@ def begin_storm(run: PacketRun, place: int) -> None:
     Reference: tests/reference/packet_pause.py, Pauses.watch.
     """
     pause, rules, now = run.pauses[place], run.rules[0], run.clock[NOW]
+    number, traffic = place // (rules.n_classes + 1), place % (rules.n_classes + 1)
     pause.storm = rules.storm
     pause.storm_since_ps = now
     pause.n_storms += 1
     if rules.storm == DROPS:
         push_later(run, now, place << KIND_BITS | PURGE)
+        note_overruled(run, number, traffic)
     else:
-        resume(run, place // (rules.n_classes + 1), place % (rules.n_classes + 1))
+        resume(run, number, traffic, OVERRULED)
     push_later(run, now + rules.restore_ps, place << KIND_BITS | WATCH)
 
 
@@ -183,7 +186,7 @@ def end_storm(run: PacketRun, place: int) -> None:
     pause.is_watched = 0
     number, traffic = place // (rules.n_classes + 1), place % (rules.n_classes + 1)
     if run.ports[number].paused >> traffic & 1:
-        resume(run, number, traffic)
+        resume(run, number, traffic, FREED)
 
 
 @seldom_part

@@ -19,10 +19,10 @@ from gpufabric.kernels.packet_tape_structs import (
     CLASS,
     DEEPEST,
     FILLED,
-    FREED,
     HELD_BACK,
     LAST,
     LOGGED,
+    OVERRULED,
     PAUSED,
     QUANTITIES,
     SUB_BITS,
@@ -41,6 +41,7 @@ __all__ = [
     "note_hold",
     "note_latency",
     "note_made",
+    "note_overruled",
 ]
 
 
@@ -69,19 +70,29 @@ def note_busy(run: PacketRun, number: int, traffic: int, time_ps: int) -> None:
 
 
 @kernel_part
-def note_hold(run: PacketRun, number: int, traffic: int, is_pause: int) -> None:
-    """Note that a pause, or a want of credits, began or ended at a port.
+def note_hold(run: PacketRun, number: int, traffic: int, what: int) -> None:
+    """Note that a pause, or a want of credits, began or ended at a port, and what ended it.
 
     Reference: tests/reference/packet_tape.py, TapedEngine.hold.
     """
-    if run.tape.row.size > 0 and run.tape.row[number] >= 0 and not is_pause:
+    if run.tape.row.size > 0 and run.tape.row[number] >= 0 and what != HELD_BACK:
         since_ps = run.held[number * (run.rules[0].n_classes + 1) + traffic].since_ps
         row = run.tape.row[number] + traffic
         keep_time(run.tape, row, PAUSED, since_ps, run.clock[NOW])
     if run.tape.log.shape[0] > 0:
-        if run.rules[0].has_credits and is_pause and run.ports[number].head >= 0:
+        if run.rules[0].has_credits and what == HELD_BACK and run.ports[number].head >= 0:
             ask(run, number, traffic)
-        write_log(run.tape, run.clock[NOW], HELD_BACK if is_pause else FREED, number, traffic)
+        write_log(run.tape, run.clock[NOW], what, number, traffic)
+
+
+@kernel_part
+def note_overruled(run: PacketRun, number: int, traffic: int) -> None:
+    """Note that the watchdog drops what a pause keeps waiting, which the pause outlives.
+
+    Reference: tests/reference/packet_tape.py, TapedPauses.watch.
+    """
+    if run.tape.log.shape[0] > 0:
+        write_log(run.tape, run.clock[NOW], OVERRULED, number, traffic)
 
 
 @kernel_part

@@ -16,6 +16,7 @@ __all__ = [
     "CHANNEL",
     "CLASS",
     "DEEPEST",
+    "EXPIRED",
     "FILLED",
     "FREED",
     "HELD_BACK",
@@ -23,6 +24,7 @@ __all__ = [
     "LOGGED",
     "LOG_COLUMNS",
     "N_LATENCIES",
+    "OVERRULED",
     "PAUSED",
     "QUANTITIES",
     "SUB_BITS",
@@ -37,7 +39,8 @@ QUANTITIES = 4
 WIDTH, LAST, LOGGED = range(3)  # places in `marks`
 TIME, WHAT, CHANNEL, CLASS, CAUSE, CAUSE_HELD, BYTES = range(7)  # columns of `log`
 LOG_COLUMNS = 7
-ASKED, HELD_BACK, FREED = range(3)  # what a row of `log` tells
+ASKED, HELD_BACK, FREED, EXPIRED, OVERRULED = range(5)  # what a row of `log` tells: a pause was
+# asked for, began, and was ended by the far end, by its time, or by the watchdog
 SUB_BITS = 5  # a latency is kept to 1 / 2**SUB_BITS of its value
 N_LATENCIES = 64 - SUB_BITS << SUB_BITS
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import bisect
 from collections import defaultdict
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +24,47 @@ from gpufabric.kernels.packet_tape_structs import (
     CAUSE_HELD,
     CHANNEL,
     CLASS,
+    EXPIRED,
+    FREED,
     HELD_BACK,
+    OVERRULED,
     TIME,
     WHAT,
 )
 from gpufabric.sim.packet_recording import PauseLog
 
-__all__ = ["PauseEdge", "PauseRoot", "PauseSpans", "pause_edges", "pause_roots", "pause_spans"]
+__all__ = [
+    "Ending",
+    "PauseEdge",
+    "PauseRoot",
+    "PauseSpans",
+    "pause_edges",
+    "pause_roots",
+    "pause_spans",
+]
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 NONE = -1
+ENDED = 7  # place in a span
 Lane = tuple[int, int]  # channel and class
+
+
+class Ending(IntEnum):
+    """What ended a pause."""
+
+    NONE = 0
+    """Nothing: it lasted to the end of the run."""
+    XON = 1
+    """The far end, or its credits."""
+    TIME = 2
+    """The time of the frame."""
+    WATCHDOG = 3
+    """The watchdog: from then on it dropped or forwarded what the pause kept waiting."""
+
+
+ENDINGS = {FREED: Ending.XON, EXPIRED: Ending.TIME, OVERRULED: Ending.WATCHDOG}
 
 
 @dataclass(frozen=True)
@@ -47,7 +76,8 @@ class PauseSpans:
     channel, traffic
         int32[n]: the port that stood still (the sending end of the channel), and the class.
     asked_ps
-        int64[n]: when the far end asked for it [ps]; -1: not known, as of a NIC.
+        int64[n]: when the far end asked for it [ps]; -1: not known, as of a NIC. Of one that the
+        far end asked for again, but after the time of the one before: when that was over.
     from_ps, until_ps
         int64[n]: when it took effect and ended, or the run did [ps].
     at
@@ -59,6 +89,8 @@ class PauseSpans:
         circle (a deadlock) have the first of them as root.
     level
         int32[n]: how many causes lie between it and its root.
+    ended
+        int32[n]: what ended it, an ``Ending``.
     n_lost
         Events that there was no room to note.
     """
@@ -72,6 +104,7 @@ class PauseSpans:
     cause: Ints
     root: Ints
     level: Ints
+    ended: Ints
     n_lost: int
 
     def __len__(self) -> int:
@@ -102,6 +135,8 @@ class PauseRoot:
         int32[n]: the ports that stood still because of it.
     levels
         The longest row of causes; 1: nobody but its neighbours stood still.
+    n_expired, n_overruled
+        Of its pauses, those that their time ended, and those that a watchdog did.
     """
 
     channel: int
@@ -112,6 +147,8 @@ class PauseRoot:
     paused_ps: int
     channels: Ints
     levels: int
+    n_expired: int
+    n_overruled: int
 
 
 @dataclass(frozen=True)
@@ -151,14 +188,18 @@ def pause_spans(log: PauseLog) -> PauseSpans:
             asked[lane] = row[TIME], row[CAUSE], trigger
         elif row[WHAT] == HELD_BACK:
             at_ps, at, trigger = asked.pop(lane, (NONE, NONE, NONE))
+            before = of_lane[lane][-1] if of_lane[lane] else NONE
+            if at_ps == NONE and before != NONE and spans[before][ENDED] == Ending.TIME:
+                at_ps, at, trigger = _asked_again(spans[before])
             still[lane] = len(spans)
             of_lane[lane].append(len(spans))
-            spans.append([*lane, at_ps, row[TIME], log.end_ps, at, trigger])
+            spans.append([*lane, at_ps, row[TIME], log.end_ps, at, trigger, 0])
         elif lane in still:
-            spans[still.pop(lane)][4] = row[TIME]
+            span = spans[still.pop(lane)]
+            span[4], span[ENDED] = row[TIME], ENDINGS[row[WHAT]]
     for span in spans:
         span[6] = _cause(span, spans, of_lane[span[5], span[1]])
-    table = np.array(spans, np.int64).reshape(-1, 7).T
+    table = np.array(spans, np.int64).reshape(-1, 8).T
     short = [column.astype(np.int32) for column in table]
     root, level = _roots(short[6].tolist())
     return PauseSpans(
@@ -171,8 +212,15 @@ def pause_spans(log: PauseLog) -> PauseSpans:
         cause=short[6],
         root=root,
         level=level,
+        ended=short[ENDED],
         n_lost=log.n_lost,
     )
+
+
+def _asked_again(before: list[int]) -> tuple[int, int, int]:
+    """Return since when a pause is asked for that follows one whose time was over, and for what."""
+    is_nic = before[2] == NONE
+    return NONE if is_nic else before[4], before[5], before[6]
 
 
 def _cause(span: list[int], spans: list[list[int]], others: list[int]) -> int:
@@ -238,6 +286,8 @@ def pause_roots(spans: PauseSpans) -> list[PauseRoot]:
             paused_ps=int(spans.paused_ps[rows].sum()),
             channels=np.unique(spans.channel[rows]),
             levels=int(spans.level[rows].max()) + 1,
+            n_expired=int((spans.ended[rows] == Ending.TIME).sum()),
+            n_overruled=int((spans.ended[rows] == Ending.WATCHDOG).sum()),
         )
         for key, rows in members.items()
     ]
