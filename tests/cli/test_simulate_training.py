@@ -164,3 +164,17 @@ def test_dimensions_of_ones_own(capsys: Capture, made: Path, tmp_path: Path) -> 
     ended = ask(capsys, made, "--dims", str(path), *words)
     assert ended.code == 2
     assert "kv_heads" in ended.err
+
+
+def test_a_host_of_ones_own_needs_its_gpu(capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    host = "gpus: 8, nics: 8, nic_gbps: 400"
+    text = "{{gpus: 64, candidates: [{{fabric: roce, tiers: 2}}], host: {{{host}}}}}"
+    path.write_text(text.format(host=host))
+    ended = ask(capsys, path, *PLAN)
+    assert ended.code == 2
+    assert "--gpu" in ended.err
+    told_it = told(capsys, path, *PLAN, "--gpu", "H100")
+    path.write_text(text.format(host=f"{host}, gpu: H100"))
+    given = told(capsys, path, *PLAN)
+    assert given["step_s"] == told_it["step_s"]

@@ -140,6 +140,14 @@ def test_what_cannot_be_told_has_a_reason(workload: str, host: str, gpus: int, w
         assert any(words in reason for reason in found.unknown), found.unknown
 
 
+def test_a_host_of_ones_own_has_a_forecast_where_its_gpu_is_named() -> None:
+    host = "{gpus: 8, nics: 8, nic_gbps: 400}"
+    assert "no compute rates" in of("kind: training", host)[0].unknown[0]
+    named = of(FULL, host.replace("}", ", gpu: H100}"))[0].training
+    assert named is not None
+    assert named.step_s == trained(FULL)[0].step_s
+
+
 def test_it_is_deterministic_and_a_seed_changes_jitter_only() -> None:
     made = planned(FULL)
     candidate = made.candidates[1]

@@ -13,7 +13,7 @@ from gpufabric.core.text import _
 from gpufabric.model.fabric import Fabric
 from gpufabric.model.files import load_fabric
 from gpufabric.model.requirement import Requirement
-from gpufabric.model.spec_parts import Candidate, Oversubscription
+from gpufabric.model.spec_parts import Candidate, GenericHost, Oversubscription
 from gpufabric.topology.cabling import lay_cables
 from gpufabric.topology.design import design_candidate
 from gpufabric.topology.racks import arrange
@@ -87,6 +87,12 @@ class FabricSource:
             )
             wanted = wanted.model_copy(update={"oversubscription": ratio})
         return designed(self._requirement, wanted, self.catalog)
+
+    @property
+    def given_gpu(self) -> str | None:
+        """The model of the GPUs, where a spec names it for a host of its own."""
+        host = None if self._requirement is None else self._requirement.host
+        return host.gpu if isinstance(host, GenericHost) else None
 
     def fabrics(
         self, values: Sequence[tuple[str, ...]], told: Callable[[int], None]

@@ -62,6 +62,7 @@ OPTIONS = {
     "wire_gbytes_per_s": "--disaggregated",
     "jitter_us": "--jitter-us",
     "latency_us": "--latency-us",
+    "gpu": "--gpu",
 }
 """Option of each field of a plan."""
 

@@ -71,6 +71,7 @@ OPTIONS = {
     "precision": "--precision",
     "recompute": "--recompute",
     "schedule": "--schedule",
+    "gpu": "--gpu",
 }
 """Option of each field of a plan."""
 

@@ -77,6 +77,7 @@ def network_of(source: FabricSource, gpu: str | None, n_ranks: int | None) -> Ne
         If the fabric or its GPUs are unknown, or the ranks are not whole hosts.
     """
     fabric = source.fabric()
+    gpu = gpu or source.given_gpu
     if gpu is None:
         compute = fabric.hosts.model[fabric.hosts.role == 0]
         name = fabric.models[int(compute[0])] if len(compute) else fabric.name

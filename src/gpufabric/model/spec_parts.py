@@ -124,6 +124,11 @@ class GenericHost(SpecPart):
     price_usd: float | None = Field(
         default=None, ge=0, le=1e9, description="Price of one host [USD]. Left out: unknown."
     )
+    gpu: Text | None = Field(
+        default=None,
+        description="Model of its GPUs, such as H100. Left out: unknown, and nothing is told of "
+        "the workload.",
+    )
 
     @property
     def n_rails(self) -> int:

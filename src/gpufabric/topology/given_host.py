@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 from gpufabric.catalog.collection import Catalog
 from gpufabric.catalog.groups import Power, Price, Size
-from gpufabric.catalog.host import Host
+from gpufabric.catalog.host import Accelerators, Host
 from gpufabric.core.text import _
 from gpufabric.model.requirement import Requirement
 from gpufabric.model.spec_parts import GenericHost
@@ -30,10 +30,14 @@ def resolve_host(requirement: Requirement, catalog: Catalog) -> Host:
     return catalog.host(given)
 
 
-def _given_groups(given: GenericHost, date: str) -> dict[str, Power | Size | Price | None]:
+def _given_groups(
+    given: GenericHost, date: str
+) -> dict[str, Accelerators | Power | Size | Price | None]:
     """Return power, size and price as the spec gives them; power is unknown where it does not."""
     origin: _Origin = {"source": _("given by the spec"), "date": date, "kind": "assumed"}
-    groups: dict[str, Power | Size | Price | None] = {}
+    groups: dict[str, Accelerators | Power | Size | Price | None] = {}
+    if given.gpu is not None:
+        groups["accelerators"] = Accelerators(count=given.gpus, model=given.gpu, **origin)
     if given.power_kw is not None:
         groups["power"] = Power(max_w=given.power_kw * 1000, **origin)
     if given.ru is not None:
