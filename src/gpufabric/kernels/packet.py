@@ -138,7 +138,7 @@ def happen_seldom(run: PacketRun, kind: int, number: int) -> None:
     if kind == FAULT:
         change(run, number)
     elif kind == DRAIN:
-        drained(run, number, np.int64(run.routes[run.packets[number].hop]))
+        drained(run, number, np.int64(run.packets[number].channel))
         receive(run, number)
     elif kind == EXPIRE:
         expire(run, number)
@@ -160,7 +160,7 @@ def arrive(run: PacketRun, index: int) -> None:
     """
     packet, rules = run.packets[index], run.rules[0]
     lane, n_bytes = np.int64(packet.lane), np.int64(packet.n_bytes)
-    channel = np.int64(packet.channel if packet.kind == PFC else run.routes[packet.hop])
+    channel = np.int64(packet.channel)
     takes_room = rules.has_credits and packet.kind != PFC
     if takes_room:
         take_credits(run, index, channel)
@@ -180,7 +180,7 @@ def arrive(run: PacketRun, index: int) -> None:
         else:
             hold(run, port, number >> 1, number & 1)
         return
-    if run.ports[channel].head == NONE:
+    if run.inputs[channel * (rules.n_classes + 1) + packet.traffic].switch == NONE:
         receive(run, index)
     else:
         forward(run, index, channel)
@@ -193,7 +193,7 @@ def is_stopped(run: PacketRun, index: int) -> bool:
     Reference: tests/reference/packet_faults.py, Faults.is_stopped.
     """
     packet = run.packets[index]
-    channel = np.int64(packet.channel if packet.kind == PFC else run.routes[packet.hop])
+    channel = np.int64(packet.channel)
     if is_lost(run, index, channel):
         return True
     return run.ports[channel].head == NONE and waits_in_host(run, index, channel)
@@ -236,7 +236,7 @@ def trace(run: PacketRun, code: int) -> None:
     row[2] = number
     if kind in (ARRIVE, DRAIN):
         packet = run.packets[number]
-        row[2] = packet.channel if packet.kind == PFC else run.routes[packet.hop]
+        row[2] = packet.channel
         row[3] = packet.flow
         row[4] = 8 * packet.number + packet.kind
     run.clock[N_TRACED] += 1

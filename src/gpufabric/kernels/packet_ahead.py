@@ -14,7 +14,7 @@ from gpufabric.kernels.prefetch import prefetch
 
 __all__ = ["look_ahead"]
 
-FAR, NEAR = 10, 4  # events of a lane
+FAR, MIDDLE, NEAR = 12, 8, 4  # events of a lane
 
 
 @kernel_part
@@ -24,37 +24,51 @@ def look_ahead(run: PacketRun, lane: int) -> None:
     Reference: tests/reference/packet.py, Engine.run.
     """
     ring = run.lanes[lane]
-    if ring.first + FAR < ring.end:
-        far = run.events[2 * (ring.offset + (ring.first + FAR & ring.mask)) + 1]
-        near = run.events[2 * (ring.offset + (ring.first + NEAR & ring.mask)) + 1]
-        kind, number = far & KIND_MASK, far >> KIND_BITS
-        if kind == ARRIVE:
-            prefetch(run.packets, number)
-            look_at_packet(run, near >> KIND_BITS)
-        elif kind == SENT:  # one that is asleep has another kind
-            prefetch(run.ports, number)
-            prefetch(run.queues, number * (run.rules[0].n_classes + 1))
-            if near >= 0:
-                look_at_port(run, near >> KIND_BITS)
+    first, offset, mask = ring.first, ring.offset, ring.mask
+    if first + FAR >= ring.end:
+        return
+    far = run.events[2 * (offset + (first + FAR & mask)) + 1]
+    middle = run.events[2 * (offset + (first + MIDDLE & mask)) + 1]
+    near = run.events[2 * (offset + (first + NEAR & mask)) + 1]
+    kind, number = far & KIND_MASK, far >> KIND_BITS
+    if kind == ARRIVE:
+        prefetch(run.packets, number)
+        look_at_packet(run, middle >> KIND_BITS)
+        look_at_ways(run, near >> KIND_BITS)
+    elif kind == SENT:  # one that is asleep has another kind
+        prefetch(run.ports, number)
+        prefetch(run.queues, number * (run.rules[0].n_classes + 1))
+        if middle >= 0:
+            look_at_port(run, middle >> KIND_BITS)
+        if near >= 0:
+            look_at_first(run, near >> KIND_BITS)
 
 
 @kernel_part
 def look_at_packet(run: PacketRun, index: int) -> None:
-    """Fetch the ports and accounts that an arriving packet will touch.
+    """Fetch the account that an arriving packet will be charged to, and its way.
+
+    Reference: tests/reference/packet.py, Engine.run.
+    """
+    packet = run.packets[index]
+    prefetch(run.inputs, packet.channel * (run.rules[0].n_classes + 1) + packet.traffic)
+    prefetch(run.routes, packet.hop + 1)
+
+
+@kernel_part
+def look_at_ways(run: PacketRun, index: int) -> None:
+    """Fetch the port and queue that an arriving packet will wait at, or its flow.
 
     Reference: tests/reference/packet.py, Engine.run.
     """
     packet, n_queues = run.packets[index], run.rules[0].n_classes + 1
     if packet.hop < 0:
         return
-    channel = run.routes[packet.hop]
-    prefetch(run.ports, channel)
-    if run.ports[channel].head < 0:
+    if run.inputs[packet.channel * n_queues + packet.traffic].switch < 0:
         prefetch(run.flows, packet.flow)
         return
     out = run.routes[packet.hop + 1]
     prefetch(run.ports, out)
-    prefetch(run.inputs, channel * n_queues + packet.traffic)
     prefetch(run.queues, out * n_queues + packet.traffic)
 
 
@@ -65,3 +79,16 @@ def look_at_port(run: PacketRun, number: int) -> None:
     Reference: tests/reference/packet.py, Engine.run.
     """
     prefetch(run.packets, run.queues[number * (run.rules[0].n_classes + 1)].first)
+
+
+@kernel_part
+def look_at_first(run: PacketRun, number: int) -> None:
+    """Fetch the account of the packet that waits first at a port that will be free.
+
+    Reference: tests/reference/packet.py, Engine.run.
+    """
+    n_queues = run.rules[0].n_classes + 1
+    index = run.queues[number * n_queues].first
+    if index >= 0:
+        packet = run.packets[index]
+        prefetch(run.inputs, packet.channel * n_queues + packet.traffic)

@@ -30,7 +30,8 @@ def threshold_of(run: PacketRun, channel: int, traffic: int) -> int:
     static = xoff_of(run, channel, traffic)
     if static > 0:
         return static
-    switch = run.switches[run.ports[channel].head]
+    account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
+    switch = run.switches[account.switch]
     free = switch.pool - switch.shared
     shift = alpha_log2_of(run, channel, traffic)
     if shift >= 0:
@@ -44,8 +45,8 @@ def admit(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> bool:
 
     Reference: tests/reference/packet_buffer.py, Buffer.admit.
     """
-    switch = run.switches[run.ports[channel].head]
     account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
+    switch = run.switches[account.switch]
     over = account.used + n_bytes - run.rules[0].reserve
     if over <= 0:
         account.used += n_bytes
@@ -61,7 +62,7 @@ def admit(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> bool:
     if is_lossless and account.headroom_used + n_bytes <= headroom_of(run, channel, traffic):
         account.headroom_used += n_bytes
         return True
-    account.n_dropped += 1
+    run.held[channel * (run.rules[0].n_classes + 1) + traffic].n_dropped += 1
     return False
 
 
@@ -77,7 +78,7 @@ def release(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> None:
     from_shared = min(rest, max(0, account.used - run.rules[0].reserve))
     account.headroom_used -= from_headroom
     account.used -= rest
-    run.switches[run.ports[channel].head].shared -= from_shared
+    run.switches[account.switch].shared -= from_shared
 
 
 @kernel_part

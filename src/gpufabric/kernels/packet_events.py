@@ -245,7 +245,7 @@ def take_packet(run: PacketRun) -> int:
     Reference: tests/reference/packet.py, Packet.
     """
     index = run.clock[FREE]
-    run.clock[FREE] = run.packets[index].following
+    run.clock[FREE] = index + 1 + run.packets[index].following
     run.clock[N_FREE] -= 1
     return index
 
@@ -256,7 +256,7 @@ def give_back(run: PacketRun, index: int) -> None:
 
     Reference: tests/reference/packet.py, Packet.
     """
-    run.packets[index].following = np.int32(run.clock[FREE])
+    run.packets[index].following = np.int32(run.clock[FREE] - index - 1)
     run.packets[index].kind = -1
     run.clock[FREE] = index
     run.clock[N_FREE] += 1

@@ -124,7 +124,6 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
     else:
         packet.hop += 1
         out = np.int64(run.routes[packet.hop])
-    packet.channel = channel
     packet.came_lane = packet.lane
     packet.lane = traffic
     if rules.has_pauses and run.pauses[out * (rules.n_classes + 1) + traffic].storm == DROPS:
@@ -135,7 +134,7 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
     if kind != UNCOUNTED:
         queued = run.queues[out * (rules.n_classes + 1) + traffic].n_bytes
         if kind == LOSSY and rules.tail > 0 and queued + packet.n_bytes > rules.tail:
-            run.inputs[channel * (rules.n_classes + 1) + traffic].n_dropped += 1
+            run.held[channel * (rules.n_classes + 1) + traffic].n_dropped += 1
             drop(run, index)
             return
         if not admit(run, channel, traffic, np.int64(packet.n_bytes)):
@@ -371,6 +370,7 @@ def transmit(run: PacketRun, number: int, index: int) -> None:
     port.n_packets += 1
     port.wire_bytes += serial.wire_bytes
     port.sending_bytes = packet.n_bytes
+    packet.channel = number
     if packet.kind != PFC:
         note_busy(run, number, np.int64(packet.traffic), serial.time_ps)
     run.counts[packet.kind].hops += 1

@@ -76,7 +76,8 @@ def alpha_log2_of(run: PacketRun, channel: int, traffic: int) -> int:
         return int(
             np.int64(run.settings[channel * (run.rules[0].n_classes + 1) + traffic].alpha_log2)
         )
-    return int(np.int64(run.ports[channel].alpha_log2))
+    place = channel * (run.rules[0].n_classes + 1) + traffic
+    return int(np.int64(run.inputs[place].alpha_log2))
 
 
 @kernel_part

@@ -49,12 +49,13 @@ LOST_BY_LINK, LOST_BY_ERROR, LOST_BY_SIZE, LOST_IN_HOST, LOST_WITHOUT_WAY, N_REA
 
 PACKET = np.dtype(
     [
-        ("following", np.int32),  # next one in its queue or in the free list, -1 for the last
+        ("following", np.int32),  # next one in its queue, -1 for the last; of a free one: how far
+        # the next free one is behind the place after it, so that zeros are a list of all
         ("flow", np.int32),  # -1: a PFC frame
         ("hop", np.int32),  # entry of `routes`: the channel that it is on or waits for
-        ("channel", np.int32),  # channel that it came on, -1 at its first; its own for PFC frames
+        ("channel", np.int32),  # channel that it is on, or came on while it waits; -1 before
         ("number", np.int32),  # of the packet in its message; ACK: next one expected; PFC: see port
-        ("n_bytes", np.int32),  # what it takes of a buffer [byte]
+        ("n_bytes", np.int32),  # what it takes of a buffer, 0: never used so far [byte]
         ("length", np.int16),  # its size class: column of `serial`
         ("kind", np.int8),  # DATA, ACK, NAK, CNP, PFC; -1: free
         ("traffic", np.int8),  # traffic class
@@ -80,8 +81,7 @@ PORT = np.dtype(
         ("kmin", np.int32),  # ECN: no mark at this depth or less [byte]
         ("headroom", np.int32),  # of each lossless class of the channel's input [byte]
         ("slot", np.int32),  # place in `events` for its next look at what waits, see packet_look.py
-        ("lane", np.int16),  # lane of that place
-        ("alpha_log2", np.int16),  # dynamic threshold of the channel's input: free pool * 2**this
+        ("lane", np.int32),  # lane of that place
         ("sending_bytes", np.int32),  # of the packet that was sent last or is being sent [byte]
         ("n_packets", np.int64),  # sent, the one that is being sent too
         ("wire_bytes", np.int64),  # the same, with preamble and gap [byte]
@@ -117,8 +117,9 @@ INPUT = np.dtype(
     [
         ("used", np.int32),  # in reserve and shared pool [byte]
         ("headroom_used", np.int32),  # [byte]
-        ("is_pausing", np.int32),  # 1: XOFF sent, XON not yet
-        ("n_dropped", np.int32),
+        ("switch", np.int32),  # whose input it is, -1: a NIC
+        ("alpha_log2", np.int16),  # dynamic threshold: free pool * 2**this
+        ("is_pausing", np.int16),  # 1: XOFF sent, XON not yet
     ],
     align=True,
 )
@@ -128,6 +129,7 @@ HELD = np.dtype(
         ("since_ps", np.int64),  # XOFF took effect [ps]
         ("held_ps", np.int64),  # time paused, without a pause that still holds [ps]
         ("n_pauses", np.int64),
+        ("n_dropped", np.int64),  # packets that came by the channel and found no room
     ],
     align=True,
 )

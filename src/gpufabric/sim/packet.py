@@ -269,7 +269,7 @@ def _ports(run: PacketRun) -> PortOutcome:
         most_queued_bytes=_by_class(run.queues["most_bytes"], shape),
         pauses=_by_class(run.held["n_pauses"], shape),
         paused_ps=held + np.where(bits, run.clock[NOW] - since, 0),
-        dropped=_by_class(run.inputs["n_dropped"], shape),
+        dropped=_by_class(run.held["n_dropped"], shape),
         **_watched(run, shape),
     )
 
@@ -294,7 +294,7 @@ def _by_class(values: NDArray[np.integer], shape: tuple[int, int]) -> Longs:
 
 def _drops(run: PacketRun) -> dict[str, int]:
     n_classes = int(run.rules["n_classes"][0])
-    each = run.inputs["n_dropped"].reshape(-1, n_classes + 1)[:, :n_classes]
+    each = run.held["n_dropped"].reshape(-1, n_classes + 1)[:, :n_classes]
     bits = int(run.rules["lossless"][0]) >> np.arange(n_classes) & 1
     is_lossless = np.broadcast_to(bits == 1, each.shape)
     if run.settings.size:

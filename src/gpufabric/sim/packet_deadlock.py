@@ -189,8 +189,8 @@ def _threshold(run: PacketRun, lane: Lane, waiting: Waiting, stuck: set[Lane]) -
         if run.ports["head"][buffer.channel] == switch:
             shared += max(0, waiting.bytes_in(buffer, stuck) - reserve)
     free = max(0, int(run.switches["pool"][switch]) - shared)
-    alpha = run.settings["alpha_log2"][place] if has_settings else run.ports["alpha_log2"]
-    shift = int(alpha if has_settings else alpha[lane.channel])
+    alpha = run.settings["alpha_log2"][place] if has_settings else run.inputs["alpha_log2"][place]
+    shift = int(alpha)
     return free << shift if shift >= 0 else free >> -shift
 
 

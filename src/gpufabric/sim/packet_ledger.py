@@ -67,7 +67,7 @@ def ledger_of(run: PacketRun) -> Ledger:
         If it does not balance.
     """
     counts, packets = run.counts, run.packets
-    live = packets[packets["kind"] >= 0]
+    live = packets[(packets["kind"] >= 0) & (packets["n_bytes"] > 0)]
     n_bytes = np.bincount(live["kind"], live["n_bytes"], minlength=len(KINDS))
     ledger = Ledger(
         sent=counts["sent"].copy(),

@@ -9,7 +9,6 @@ from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.kernels.packet_events import (
     FAULT,
-    FREE,
     FULL,
     KIND_BITS,
     N_CLOCK,
@@ -37,6 +36,7 @@ from gpufabric.kernels.packet_structs import (
     PacketRun,
 )
 from gpufabric.kernels.structs import Records, records
+from gpufabric.sim.large_arrays import line_records
 from gpufabric.sim.packet_checks import CheckedPackets
 from gpufabric.sim.packet_config import ClassKind, PacketConfig
 from gpufabric.sim.packet_control_setup import (
@@ -79,20 +79,14 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 FIRST_ROOM = 1024  # packets, and later events, to begin with
-CACHE_LINE = 64  # [byte]
+MOST_FIRST_ROOM = 2**19  # packets
 PS = 1_000_000  # in a microsecond
-
-
-def line_records(dtype: np.dtype[np.void], size: int) -> Records:
-    """Return records, all zero, that begin where a cache line does."""
-    raw = np.zeros(size * dtype.itemsize + CACHE_LINE, np.uint8)
-    skip = -raw.ctypes.data % CACHE_LINE
-    return raw[skip : skip + size * dtype.itemsize].view(dtype).view(np.recarray)
 
 
 def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: int) -> PacketRun:
     """Return a run that has not begun."""
     sizes = sizes_of(checked, config)
+    room = _room(sizes)
     link = link_records(checked, config)
     ports, aside = _ports(checked, config)
     n_groups = checked.hops[0].group.size if checked.hops else 0
@@ -108,19 +102,19 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     routing_rules(rules, checked, config)
     flows = _flows(checked, config, sizes)
     messages = message_records(checked, sizes, flows)
-    control = pacing_records(checked, config, flows, of_port[: ports.size, 1], FIRST_ROOM)
-    host_rules(rules, checked, control, FIRST_ROOM)
+    control = pacing_records(checked, config, flows, of_port[: ports.size, 1], room)
+    host_rules(rules, checked, control, room)
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
     settings = settings_for(checked, config)
     lanes, due, events = first_lanes(*_first_events(checked, schedule), n_lanes)
-    packets, clock = _packets()
+    packets, clock = _packets(room)
     return PacketRun(
         packets=packets,
         ports=ports,
         aside=aside,
         queues=_queues(n_queues),
-        inputs=records(INPUT, n_queues),
-        held=records(HELD, n_queues),
+        inputs=_inputs(checked, config),
+        held=line_records(HELD, n_queues),
         switches=_switches(checked, config, ports, settings),
         **link._asdict(),
         cct=delay_tables(config, flows),
@@ -160,6 +154,14 @@ def _queues(n_queues: int) -> Records:
     return queues
 
 
+def _inputs(checked: CheckedPackets, config: PacketConfig) -> Records:
+    wires, each = checked.wires, len(config.classes) + 1
+    inputs = line_records(INPUT, wires.n_channels * each)
+    inputs["switch"] = np.repeat(wires.head, each)
+    inputs["alpha_log2"] = np.repeat(alpha_log2_for(wires, config), each)
+    return inputs
+
+
 def _ports(checked: CheckedPackets, config: PacketConfig) -> tuple[Records, Records]:
     wires, buffer = checked.wires, config.buffer
     ports = line_records(PORT, wires.n_channels)
@@ -172,7 +174,6 @@ def _ports(checked: CheckedPackets, config: PacketConfig) -> tuple[Records, Reco
         ports["kmin"] = config.ecn.kmin_bytes * wires.gbps / 100
         aside["kmax"] = config.ecn.kmax_bytes * wires.gbps / 100
         aside["pmax"] = config.ecn.pmax
-    ports["alpha_log2"] = alpha_log2_for(wires, config)
     forwarding_ps = np.append(checked.forwarding_ps, 0)[wires.head]
     headroom = headroom_for(wires.gbps, wires.delay_ps, forwarding_ps, config)
     ports["headroom"] = headroom if buffer.headroom_bytes is None else buffer.headroom_bytes
@@ -226,13 +227,20 @@ def _first_events(checked: CheckedPackets, schedule: Schedule) -> tuple[Longs, L
     return times[order], codes[order]
 
 
-def _packets() -> tuple[Records, Longs]:
-    packets = line_records(PACKET, FIRST_ROOM)
-    packets["following"] = np.arange(1, FIRST_ROOM + 1)
-    packets["kind"] = -1
+def _room(sizes: Sizes) -> int:
+    """Return for how many packets there is room to begin with: all of a small run.
+
+    Places that no packet ever takes cost nothing.
+    """
+    n_packets = int(sizes.n_packets.sum())
+    return min(max(FIRST_ROOM, 1 << n_packets.bit_length()), MOST_FIRST_ROOM)
+
+
+def _packets(room: int) -> tuple[Records, Longs]:
+    """Return packets that are all free, and the clock."""
     clock = np.zeros(N_CLOCK, np.int64)
-    clock[FREE], clock[N_FREE] = 0, FIRST_ROOM
-    return packets, clock
+    clock[N_FREE] = room
+    return line_records(PACKET, room), clock
 
 
 def _switches(
@@ -270,7 +278,7 @@ def _switches(
 
 def _flows(checked: CheckedPackets, config: PacketConfig, sizes: Sizes) -> Records:
     pairs = checked.pairs
-    flows = records(QUEUE_PAIR, pairs.size)
+    flows = line_records(QUEUE_PAIR, pairs.size)
     path = checked.path[pairs]
     flows["first_hop"] = checked.paths.first[path]
     flows["first_back"] = checked.back.first[path] + checked.paths.channel.size
@@ -300,9 +308,6 @@ def with_more_room(run: PacketRun) -> PacketRun:
         old = packets.size
         packets = line_records(PACKET, 2 * old)
         packets[:old] = run.packets
-        packets["following"][old:] = np.append(np.arange(old + 1, 2 * old), clock[FREE])
-        packets["kind"][old:] = -1
-        clock[FREE] = old
         clock[N_FREE] += old
     if clock[N_LATER] + 2 * (SPARE + int(run.rules["fan_out"][0])) > later.size:
         later = np.concatenate([later, records(LATER, later.size)]).view(np.recarray)
