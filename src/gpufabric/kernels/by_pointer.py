@@ -64,7 +64,19 @@ class _FieldTypes(AttributeTemplate):  # type: ignore[misc]
 def _read_field(context: Any, builder: Any, kind: PointerToFields, value: Any, name: str) -> Any:
     place = kind.place(name)
     field = builder.load(cgutils.gep_inbounds(builder, value, 0, place))
+    field.set_metadata("tbaa", _fixed(builder.module))
     return impl_ret_borrowed(context, builder, kind.fields[place][1], field)
+
+
+def _fixed(module: Any) -> Any:
+    """Tell LLVM that what is loaded never changes, so that it need not be loaded again.
+
+    It is the tag of a type in constant memory; loads of parts of a whole keep it.
+    """
+    number = ir.IntType(64)
+    root = module.add_metadata(["gpufabric"])
+    kind = module.add_metadata(["fields", root, ir.Constant(number, 0)])
+    return module.add_metadata([kind, kind, ir.Constant(number, 0), ir.Constant(number, 1)])
 
 
 def _write_fields(kind: PointerToFields, thing: Any, c: Any) -> NativeValue:

@@ -20,6 +20,7 @@ from gpufabric.kernels.unsigned import UnsignedIndices
 
 __all__ = ["PartCompiler", "WholeCompiler"]
 
+WRAPPER = "_ZN7cpython"  # names of what Python calls
 FOR_THE_WHOLE = Linkage.weak_odr  # not dropped before its caller is there
 
 
@@ -65,6 +66,8 @@ class _WholeLibrary(JITCodeLibrary):  # type: ignore[misc]
         for function in self._final_module.functions:
             if function.linkage == FOR_THE_WHOLE and not function.is_declaration:
                 function.linkage = "internal"
+            elif not function.is_declaration and not function.name.startswith(WRAPPER):
+                function.add_function_attribute("noinline")  # its caller writes what is fixed in it
         super()._optimize_final_module()
 
 
