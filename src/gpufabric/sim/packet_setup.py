@@ -86,7 +86,7 @@ PS = 1_000_000  # in a microsecond
 def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: int) -> PacketRun:
     """Return a run that has not begun."""
     sizes = sizes_of(checked, config)
-    room = _room(sizes)
+    packets, clock = _packets(_room(sizes))
     link = link_records(checked, config)
     ports, aside = _ports(checked, config)
     n_groups = checked.hops[0].group.size if checked.hops else 0
@@ -102,12 +102,11 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     routing_rules(rules, checked, config)
     flows = _flows(checked, config, sizes)
     messages = message_records(checked, sizes, flows)
-    control = pacing_records(checked, config, flows, of_port[: ports.size, 1], room)
-    host_rules(rules, checked, control, room)
+    control = pacing_records(checked, config, flows, of_port[: ports.size, 1], packets.size)
+    host_rules(rules, checked, control, packets.size)
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
     settings = settings_for(checked, config)
     lanes, due, events = first_lanes(*_first_events(checked, schedule), n_lanes)
-    packets, clock = _packets(room)
     return PacketRun(
         packets=packets,
         ports=ports,
