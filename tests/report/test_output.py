@@ -30,7 +30,7 @@ def test_everything_is_written_and_named(tmp_path: Path) -> None:
     folder = tmp_path / "deep/out"
     told: list[str] = []
     paths = write_plan(plan(BOTH), folder, told.append)
-    wanted = ["plan.json", "bom.xlsx"]
+    wanted = ["plan.json", "bom.xlsx", "workload.html"]
     wanted += [f"{name}/{file}" for name in ("infiniband", "roce") for file in FILES]
     assert [path.relative_to(folder).as_posix() for path in paths] == wanted == told
     assert all(path.stat().st_size for path in paths)

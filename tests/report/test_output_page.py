@@ -42,5 +42,5 @@ def test_the_page_has_every_column(request: pytest.FixtureRequest) -> None:
 
 def test_the_page_names_every_file() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for name in ["plan.json", "bom.xlsx", MANIFEST, *FILES]:
+    for name in ["plan.json", "bom.xlsx", "workload.html", MANIFEST, *FILES]:
         assert f"── {name} " in text

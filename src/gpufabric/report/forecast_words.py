@@ -110,7 +110,10 @@ def forecast_notes(forecasts: Sequence[WorkloadForecast]) -> list[str]:
         words = " ".join(dict.fromkeys(unknown))
         notes.append(_("No forecast of the workload: {reason}").format(reason=words))
     if any(one.collectives for one in forecasts):
-        notes.append(_("Ranges of times and bus bandwidths are 80 % intervals."))
+        words = _("Ranges are 80 % intervals.")
+        if any(one.serving for one in forecasts):
+            words = _("Ranges of bus bandwidths are 80 % intervals, those of serving assumed.")
+        notes.append(words)
     return notes
 
 

@@ -5,6 +5,7 @@
     out/train-1024/
     ├── plan.json               everything, schema: gpufabric schema --of plan
     ├── bom.xlsx                bills, racks, cables, decisions, sources of all candidates
+    ├── workload.html           what each network makes of the workload, with figures
     ├── written.json            what this folder holds, by which it is known as ours
     └── infiniband/             one folder a candidate
         ├── fabric.json         hosts, switches, ports, links, racks, cables
@@ -42,6 +43,7 @@ from gpufabric.report.bom_csv import bom_csv
 from gpufabric.report.bom_xlsx import bom_xlsx
 from gpufabric.report.racks_svg import racks_svg
 from gpufabric.report.topology_svg import topology_svg
+from gpufabric.report.workload_page import workload_page
 from gpufabric.topology.cable_table import cables_csv
 from gpufabric.topology.rack_power import rack_power
 
@@ -49,7 +51,7 @@ __all__ = ["MANIFEST", "check_folder", "folder_names", "write_plan"]
 
 MANIFEST = "written.json"
 _FORMAT = "gpufabric-output"
-_RESERVED = frozenset({"plan.json", "bom.xlsx", MANIFEST})
+_RESERVED = frozenset({"plan.json", "bom.xlsx", "workload.html", MANIFEST})
 _SHOWN = 3
 
 
@@ -103,6 +105,7 @@ def _write_all(plan: Plan, folder: Path, told: Callable[[str], None]) -> Iterato
     steps: dict[str, Callable[[Path], object]] = {
         "plan.json": lambda path: write_text(path, _json(content)),
         "bom.xlsx": lambda path: write_bytes(path, bom_xlsx(plan, content)),
+        "workload.html": lambda path: write_text(path, workload_page(plan)),
     }
     for candidate in plan.candidates:
         for name, step in _candidate_steps(plan, candidate).items():
