@@ -123,6 +123,16 @@ def test_a_model_that_does_not_fit_is_a_finding(capsys: Capture, made: Path) -> 
     assert not json.loads(as_json.out)["fits"]
 
 
+def test_a_model_that_fits_no_plan_is_a_finding_too(capsys: Capture, made: Path) -> None:
+    words = ("--model", "deepseek-v3", "--optimize", "--gpu", "A100")
+    ended = ask(capsys, made, *words)
+    assert (ended.code, ended.err) == (1, "")
+    assert "more memory than 64 GPUs have" in ended.out
+    content = json.loads(ask(capsys, made, *words, "--json").out)
+    assert not content["fits"]
+    assert "more memory" in content["findings"][0]
+
+
 @pytest.mark.parametrize(
     ("words", "told_words"),
     [

@@ -72,6 +72,7 @@ OPTIONS = {
     "recompute": "--recompute",
     "schedule": "--schedule",
     "gpu": "--gpu",
+    "model": "--model",
 }
 """Option of each field of a plan."""
 
@@ -98,7 +99,11 @@ class TrainingRequest:
 
 def run_training(request: TrainingRequest) -> None:
     """Print and write a training step; end with 1 where it does not fit."""
-    study = _studied(request)
+    try:
+        study = _studied(request)
+    except InputError as error:
+        _tell_no_plan(error, as_json=request.as_json)
+        raise
     content = training_json(study, request.view, request.seed)
     paths = []
     if request.folder is not None:
@@ -116,6 +121,18 @@ def run_training(request: TrainingRequest) -> None:
         print_paths(paths, terminal())
     if findings_of(study):
         raise typer.Exit(1)
+
+
+def _tell_no_plan(error: InputError, *, as_json: bool) -> None:
+    """End with 1 where a search found that the model fits no plan: a finding, no bad input."""
+    words = [fault.what for fault in error.faults if fault.where == OPTIONS["model"]]
+    if not words:
+        return
+    if as_json:
+        typer.echo(json.dumps({"fits": False, "findings": words}, indent=2, ensure_ascii=False))
+    else:
+        typer.echo("\n".join(words))
+    raise typer.Exit(1)
 
 
 def _studied(request: TrainingRequest) -> TrainingStudy:
