@@ -170,7 +170,8 @@ def test_a_given_offer_costs_what_it_says() -> None:
     assert float(found.items["setup"][0]) == 5000
     assert float(found.items["exit"][0]) == pytest.approx(3 * 40 * 64 * (1 + rate) ** -4)
     assert "switches" not in found.items
-    assert "staff" not in found.items
+    own = float(draws["subscription.own_fte"][0] * draws["staff.usd_per_year"][0])
+    assert float(found.yearly["staff"][0]) == pytest.approx(own)
     by_rate = Offer("acme", usd_per_gbps_month=0.1)
     fees = evaluate(Case(FACTS, "expert", by_rate, 4, 25_600.0), draws).yearly["fees"]
     assert float(fees[0]) == pytest.approx(12 * 0.1 * 25_600)

@@ -94,6 +94,7 @@ candidates:
   manager_ports: 0
   uplink_gbps: 400
   fill_cages: true
+  optional: true
 growth: {gpus: 2048, hosts: 256}
 site:
   rack_power_kw: 44
@@ -107,6 +108,7 @@ site:
   region: eu-west
   currency: CNY
   currency_rate: 7.1
+  currency_date: 2026-11-30
   pue: 1.2
   usd_per_kwh: 0.08
 storage: {wanted: true, gbps_per_host: 200}

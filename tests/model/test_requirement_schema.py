@@ -153,6 +153,7 @@ _candidate = st.one_of(
             "manager_ports": st.integers(0, 8),
             "uplink_gbps": st.sampled_from([200, 400.0, None]),
             "fill_cages": st.booleans(),
+            "optional": st.booleans(),
         },
     ).filter(_has_what_it_asks),
 )

@@ -42,6 +42,8 @@ def allowed(field: dict[str, Any]) -> str:
 def _one(choice: dict[str, Any]) -> str:
     if "$ref" in choice:
         return "a mapping"
+    if "const" in choice:
+        return f"`{choice['const']}`"
     if "enum" in choice:
         return ", ".join(f"`{value}`" for value in choice["enum"])
     kind = choice["type"]

@@ -216,14 +216,14 @@ def deployment_gpu_hours(case: Case, draws: Draws) -> Floats:
     """Return the GPU-hours that are lost once, before the network does what was planned [GPU h].
 
     All GPUs wait for the weeks by which the network comes after the hosts; a share of them waits
-    while it is tuned.
+    while it is tuned. A provider serves out of its stock where that holds the network; a larger one
+    it must order as everybody else.
     """
     fabric = case.facts.fabric
-    weeks = (
-        draws["subscription.weeks"]
-        if case.offer is not None
-        else draws["deployment.network_weeks"] + draws[f"deployment.extra_weeks.{fabric}"]
-    )
+    weeks = draws["deployment.network_weeks"] + draws[f"deployment.extra_weeks.{fabric}"]
+    if case.offer is not None:
+        from_stock = case.facts.n_switches <= draws["subscription.stock_switches"]
+        weeks = np.where(from_stock, draws["subscription.weeks"], weeks)
     late = np.maximum(0.0, weeks - draws["deployment.host_weeks"])
     tune = draws[f"deployment.tune_weeks.{fabric}.{case.operator_skill}"]
     idle_weeks = late + tune * draws["deployment.idle_share"]

@@ -146,8 +146,8 @@ def evaluate(case: Case, draws: Draws) -> Outcome:
     Notes
     -----
     What is paid once is paid at the start; what is paid every year, at its end. Taxes are left
-    out. With a subscription, power and space stay with the customer; people and upkeep do where the
-    fee does not include them.
+    out. With a subscription, power and space stay with the customer, and some people who deal with
+    the provider; all people and upkeep do where the fee does not include them.
     """
     noted = Noted(draws)
     rate = noted["finance.discount_rate"]
@@ -193,7 +193,8 @@ def _payments(case: Case, draws: Draws) -> tuple[dict[str, Floats], dict[str, Fl
         return once, running
     fees = subscription_items(case, offer, draws)
     if offer.includes_operation:
-        running = {name: running[name] for name in FACILITY}
+        people = draws["subscription.own_fte"] * draws["staff.usd_per_year"]
+        running = {**{name: running[name] for name in FACILITY}, "staff": people}
     once = {"setup": fees.pop("setup"), "exit": fees.pop("exit")}
     if not offer.includes_operation:
         once["training"] = _training(case, draws)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -113,9 +113,8 @@ _GivenCandidates = Annotated[
     Field(strict=False, min_length=1, max_length=MAX_CANDIDATES),
     BeforeValidator(
         long_candidates,
-        json_schema_input_type=Annotated[
-            list[GivenCandidate], Field(min_length=1, max_length=MAX_CANDIDATES)
-        ],
+        json_schema_input_type=Literal["auto"]
+        | Annotated[list[GivenCandidate], Field(min_length=1, max_length=MAX_CANDIDATES)],
     ),
 ]
 
@@ -153,7 +152,7 @@ class Requirement(SpecPart):
     )
     candidates: _GivenCandidates = Field(
         description="Networks to design and compare: names (infiniband, infiniband-ndr, roce, "
-        "roce:sn5600) or mappings.",
+        "roce:sn5600) or mappings. auto: one of each kind, those that are worth it.",
         examples=[["infiniband", "roce"]],
     )
     growth: Growth | None = Field(

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 __all__ = [
+    "AUTO",
     "FABRICS",
     "GENERATIONS",
     "RATIO_PATTERN",
@@ -30,6 +31,23 @@ FABRICS = ("infiniband", "roce")
 GENERATIONS = ("hdr", "ndr", "xdr")
 TIERS = ("leaf", "spine", "core")
 BEST = "best"
+AUTO = "auto"
+"""Instead of a list of candidates: the planner looks at every kind."""
+
+_EVERY_KIND: tuple[dict[str, object], ...] = (
+    {"name": "infiniband", "fabric": "infiniband"},
+    {"name": "infiniband-rail", "fabric": "infiniband", "topology": "rail"},
+    {"name": "infiniband-2-to-1", "fabric": "infiniband", "oversubscription": "2:1"},
+    {"name": "roce", "fabric": "roce"},
+    {"name": "roce-64x400g", "fabric": "roce", "switch": "th4-64x400g"},
+    {"name": "roce-64x800g", "fabric": "roce", "switch": "th5-64x800g"},
+    {"name": "roce-rail", "fabric": "roce", "topology": "rail"},
+    {"name": "roce-rail-only", "fabric": "roce", "topology": "rail-only"},
+    {"name": "roce-dual-tor", "fabric": "roce", "topology": "dual-tor"},
+    {"name": "roce-multi-plane", "fabric": "roce", "topology": "multi-plane"},
+    {"name": "roce-2-to-1", "fabric": "roce", "oversubscription": "2:1"},
+)
+"""What ``auto`` stands for: fabrics, families, planes, blocking, classes of switches."""
 
 RATIO_PATTERN = r"^[0-9]{1,6}(\.[0-9]{1,6})?:[0-9]{1,6}(\.[0-9]{1,6})?$"
 SHORT_CANDIDATE_PATTERN = r"^(infiniband(-(hdr|ndr|xdr))?|roce)(:[^:/\s\\]([^:/\\]*[^:/\s\\])?)?$"
@@ -64,13 +82,15 @@ def long_candidates(value: object) -> object:
     """Return a list of candidates as mappings, each with a name.
 
     A candidate without a name is called by its short form or fabric, with -2, -3 … where that
-    is taken.
+    is taken. ``auto`` stands for one of each kind, all of them optional.
 
     Examples
     --------
     >>> [entry["name"] for entry in long_candidates(["roce", {"fabric": "roce"}, "roce:sn5600"])]
     ['roce', 'roce-2', 'roce-sn5600']
     """
+    if value == AUTO:
+        return [{**entry, "optional": True} for entry in _EVERY_KIND]
     if not isinstance(value, list | tuple):
         return value
     candidates = [long_candidate(entry) for entry in value]

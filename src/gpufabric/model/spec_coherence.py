@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from gpufabric.core.errors import nearest
 from gpufabric.core.text import _
 from gpufabric.model.known_names import KnownNames
+from gpufabric.model.money_coherence import assumption_faults, money_faults
 from gpufabric.model.short_forms import BEST, FABRICS, TIERS
 from gpufabric.model.spec_fields import (
     FieldFault,
@@ -49,11 +50,10 @@ def coherence_faults(spec: Spec, known: KnownNames | None = None) -> Iterator[Fi
     yield from _host_faults(mapping_at(spec, "host"), mapping_at(spec, "site"))
     yield from workload_faults(spec, size_of(spec, "gpus", host_gpus))
     yield from _name_faults(spec)
-    yield from _offer_faults(spec)
+    yield from money_faults(spec)
     for index, candidate in enumerate(candidates_of(spec)):
         yield from _candidate_faults(candidate, ("candidates", index))
         yield from _rail_faults(candidate, mapping_at(spec, "host"), ("candidates", index))
-    yield from _currency_faults(mapping_at(spec, "site"))
 
 
 def catalogue_faults(spec: Spec, known: KnownNames) -> Iterator[FieldFault]:
@@ -79,44 +79,7 @@ def catalogue_faults(spec: Spec, known: KnownNames) -> Iterator[FieldFault]:
                 path = ("candidates", index, "switch", tier)
                 yield from _switch_faults(name, candidate, path, known)
     yield from _switches_as_candidates(spec, known)
-    yield from _assumption_faults(mapping_at(mapping_at(spec, "cost"), "assumptions"), known)
-
-
-def _assumption_faults(given: Spec, known: KnownNames) -> Iterator[FieldFault]:
-    for key in given:
-        if key not in known.quantities:
-            yield FieldFault(
-                ("cost", "assumptions", key),
-                _("the cost model has no such number."),
-                expected=_("a key of the ledger, such as {key}").format(key="energy.usd_per_kwh"),
-                remedy=nearest(str(key)[:64], sorted(known.quantities)),
-                is_about_key=True,
-            )
-
-
-def _offer_faults(spec: Spec) -> Iterator[FieldFault]:
-    """Refuse offers of one name, and offers of a candidate that is not there."""
-    offers = spec.get("offers")
-    names = {str(candidate.get("name")) for candidate in candidates_of(spec)}
-    taken: set[str] = set()
-    for index, offer in enumerate(offers if isinstance(offers, list | tuple) else ()):
-        if not isinstance(offer, Mapping):
-            continue
-        name, candidate = offer.get("name"), offer.get("candidate")
-        if isinstance(name, str) and name.lower() in taken:
-            yield FieldFault(
-                ("offers", index, "name"),
-                _('the name "{name}" is taken by another offer.').format(name=printable(name)),
-                expected=_("another name for each offer"),
-            )
-        taken.add(str(name).lower())
-        if isinstance(candidate, str) and candidate not in names:
-            yield FieldFault(
-                ("offers", index, "candidate"),
-                _('there is no candidate "{name}".').format(name=printable(candidate)),
-                expected=_("one of {names}").format(names=", ".join(sorted(names))),
-                remedy=nearest(candidate[:64], sorted(names)),
-            )
+    yield from assumption_faults(spec, known)
 
 
 def _switch_faults(
@@ -384,14 +347,4 @@ def _rail_faults(candidate: Spec, host: Spec, path: FieldPath) -> Iterator[Field
                 rails=rails, nics=nics
             ),
             expected=_("at most {nics}").format(nics=nics),
-        )
-
-
-def _currency_faults(site: Spec) -> Iterator[FieldFault]:
-    rate = number_at(site, "currency_rate")
-    if rate not in (None, 1) and site.get("currency", "USD") == "USD":
-        yield FieldFault(
-            ("site", "currency_rate"),
-            _("a rate is given, but the currency is USD."),
-            remedy=_("Set site.currency or remove the rate."),
         )

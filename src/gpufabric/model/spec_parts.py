@@ -358,6 +358,11 @@ class Candidate(SpecPart):
         default=False,
         description="Buy a transceiver for every cage of a switch, used or not.",
     )
+    optional: bool = Field(
+        default=False,
+        description="Leave it out, and say why, where it cannot be built or another is better in "
+        "all respects.",
+    )
 
 
 GivenCandidate = Annotated[
@@ -440,6 +445,11 @@ class Site(SpecPart):
         le=100_000,
         description="Units of the currency for one US dollar. "
         "Left out: 1 for USD; for another currency unknown, and amounts stay in USD.",
+    )
+    currency_date: Text | None = Field(
+        default=None,
+        description="Date of the rate. Left out: unknown, and the report says so.",
+        examples=["2026-11-30"],
     )
     pue: float | None = Field(
         default=None,

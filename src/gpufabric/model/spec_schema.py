@@ -86,6 +86,8 @@ def _children(schema: Schema, part: str | int) -> Iterator[Schema]:
 def _one_in_words(schema: Schema) -> str:
     if "enum" in schema:
         return _("one of {names}").format(names=", ".join(str(word) for word in schema["enum"]))
+    if "const" in schema:
+        return str(schema["const"])
     tell = _BY_TYPE.get(schema.get("type", ""))
     return tell(schema) if tell is not None else ""
 

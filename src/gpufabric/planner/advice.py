@@ -69,7 +69,7 @@ class Advice:
     currency
         In what amounts are told.
     ranking
-        All cases, the best first; those above the budget last.
+        All cases, the best first; twins of others and those above the budget last.
     winner
         Name of the best.
     runner_up
@@ -161,8 +161,9 @@ def advise(economics: Economics, sizes: Iterable[int] | None = None) -> Advice:
     requirement = economics.plan.requirement
     question, site = requirement.cost, requirement.site
     ranking = rank(economics.costs, question)
-    within = [case for case in ranking if not case.exceeds_budget]
-    ranked = [economics.cost(case.name) for case in within or ranking]
+    apart = [case for case in ranking if not case.same_as]
+    within = [case for case in apart if not case.exceeds_budget]
+    ranked = [economics.cost(case.name) for case in within or apart]
     winner, others = ranked[0], ranked[1:]
     runner_up = others[0] if others else None
     contrasts = _contrasts(winner, others)
@@ -174,7 +175,7 @@ def advise(economics: Economics, sizes: Iterable[int] | None = None) -> Advice:
         economics=economics,
         decide_by=question.decide_by,
         horizon_years=question.horizon_years,
-        currency=Currency(site.currency, site.currency_rate, ""),
+        currency=Currency(site.currency, site.currency_rate, site.currency_date or ""),
         ranking=ranking,
         winner=winner.name,
         runner_up=by_role.get("runner_up", ""),
@@ -187,7 +188,7 @@ def advise(economics: Economics, sizes: Iterable[int] | None = None) -> Advice:
         regrets=regrets(ranked),
         flips=flips,
         conditions=tuple(one.sentence for one in flips if one.flips),
-        pareto=pareto(economics.costs, economics.draws),
+        pareto=pareto([economics.cost(case.name) for case in apart], economics.draws),
         pitfalls=pitfalls(economics.plan),
         tornado_winner=_tornado(economics, [winner]),
         tornado_margin=() if runner_up is None else _tornado(economics, [runner_up, winner]),

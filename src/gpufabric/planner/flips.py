@@ -12,7 +12,7 @@ __all__ = ["Change", "Flip", "Knob", "flip", "number_text"]
 Winner = Callable[[float], str]
 """Who wins with the knob at a value: the name of a case."""
 
-STEPS = 14
+STEPS = 9
 """Halvings by which the place of a change is narrowed."""
 
 

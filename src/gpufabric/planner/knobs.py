@@ -24,11 +24,11 @@ __all__ = ["FLIP_DRAWS", "SKILLS", "flips_of"]
 FLIP_DRAWS = 512
 """Draws over which each value of a knob is judged."""
 
-GRID = 13
+GRID = 9
 """Values of a knob that are looked at first."""
 
 SKILLS: tuple[Skill, ...] = ("none", "basic", "expert")
-MOST_CASES = 6
+MOST_CASES = 5
 """Cases that are held against each other; the others of the ranking are too far behind."""
 
 MAIN_QUANTITIES = (

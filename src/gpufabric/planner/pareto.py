@@ -73,7 +73,7 @@ def _point(cost: CaseCost, draws: Draws) -> ParetoPoint:
         cost_usd=cost.total.mean,
         performance=1.0 - float(np.mean(waits)),
         risk_usd=cost.total.p90 - cost.total.p50,
-        staff_fte=float(np.mean(engineers(case, draws))) if own else 0.0,
+        staff_fte=float(np.mean(engineers(case, draws) if own else draws["subscription.own_fte"])),
     )
 
 

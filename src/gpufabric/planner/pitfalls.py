@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpufabric.catalog.collection import Catalog
 from gpufabric.core.text import _
+from gpufabric.planner.network_share import networks_share
 from gpufabric.planner.plan import CandidatePlan, Plan
 
 __all__ = ["Pitfall", "pitfalls"]
 
 LEAST_SHARE, MOST_SHARE = 0.10, 0.20
-"""Share of the cluster's hardware that a network usually has (shared figures: 9 to 25 %)."""
+"""Share of a cluster's hardware that networks and NICs usually have (published: 9 to 25 %)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def pitfalls(plan: Plan) -> tuple[Pitfall, ...]:
     """Return the mistakes found in a plan's spec, those of the whole spec first."""
     found = [*_skill(plan), *_vendor(plan), *_growth(plan), *_latency(plan)]
     for one in plan.candidates:
-        found += [*_blocked(one), *_share(one), *_unpriced(one)]
+        found += [*_blocked(one), *_share(one, plan.catalog), *_unpriced(one)]
     return tuple(found)
 
 
@@ -124,17 +126,19 @@ def _blocked(one: CandidatePlan) -> Iterator[Pitfall]:
         )
 
 
-def _share(one: CandidatePlan) -> Iterator[Pitfall]:
-    share = one.capital.share
+def _share(one: CandidatePlan, catalog: Catalog) -> Iterator[Pitfall]:
+    share = networks_share(one, catalog)
     if share is None or LEAST_SHARE <= share.mid <= MOST_SHARE:
         return
     what = (
         _(
-            "The network is {share:.1%} of the cluster's hardware, and 10 to 20 % is usual: "
+            "Networks and NICs are {share:.1%} of the cluster's hardware, and 10 to 20 % is usual: "
             "prices or parts may be missing."
         )
         if share.mid < LEAST_SHARE
-        else _("The network is {share:.1%} of the cluster's hardware, and 10 to 20 % is usual.")
+        else _(
+            "Networks and NICs are {share:.1%} of the cluster's hardware, and 10 to 20 % is usual."
+        )
     )
     yield Pitfall(
         "share_unusual",

@@ -23,7 +23,7 @@ from gpufabric.topology.design import Design, design_candidate
 from gpufabric.topology.racks import Placement, arrange
 from gpufabric.workload.forecast import WorkloadForecast, forecast
 
-__all__ = ["CandidatePlan", "Plan", "plan_all", "plan_candidate"]
+__all__ = ["CandidatePlan", "LeftOut", "Plan", "plan_all", "plan_candidate"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,22 @@ class CandidatePlan:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """An optional candidate that is not in the plan.
+
+    Parameters
+    ----------
+    name
+        Of the candidate.
+    why
+        The reason as a sentence.
+    """
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """All candidates of a spec.
 
@@ -109,11 +125,14 @@ class Plan:
         The catalogue that was used.
     candidates
         In the order of the spec.
+    left_out
+        Optional candidates that are not among them, and why.
     """
 
     requirement: Requirement
     catalog: Catalog
     candidates: tuple[CandidatePlan, ...]
+    left_out: tuple[LeftOut, ...] = ()
 
     def candidate(self, name: str) -> CandidatePlan:
         """Return the plan of the candidate called `name`.
@@ -173,19 +192,25 @@ def plan_all(requirement: Requirement, catalog: Catalog) -> Plan:
     Raises
     ------
     InputError
-        If any candidate cannot be built: with the faults of all that cannot. A spec is built
-        whole or not at all, so that nobody compares fewer candidates than were asked for.
+        If any candidate that is not optional cannot be built, or none can: with the faults of all
+        that cannot. What is not optional is built whole or not at all, so that nobody compares
+        fewer candidates than were asked for.
     """
     plans: list[CandidatePlan] = []
     faults: list[Fault] = []
+    left_out: list[LeftOut] = []
+    failed: list[Fault] = []
     for candidate in requirement.candidates:
         try:
             plans.append(plan_candidate(requirement, candidate, catalog))
         except InputError as error:
-            faults.extend(_of(candidate, error))
-    if faults:
-        raise InputError(faults)
-    return Plan(requirement, catalog, tuple(plans))
+            found = list(_of(candidate, error))
+            (failed if candidate.optional else faults).extend(found)
+            if candidate.optional:
+                left_out.append(LeftOut(candidate.name, found[0].what))
+    if faults or not plans:
+        raise InputError(faults or failed)
+    return Plan(requirement, catalog, tuple(plans), tuple(left_out))
 
 
 def _of(candidate: Candidate, error: InputError) -> Iterator[Fault]:

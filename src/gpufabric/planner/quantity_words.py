@@ -129,5 +129,7 @@ def _delivery() -> dict[str, str]:
         "deployment.host_weeks": _("Delivery of the hosts"),
         "deployment.tune_weeks": _("Weeks of tuning"),
         "deployment.idle_share": _("GPUs that stand idle during tuning"),
+        "subscription.own_fte": _("People of one's own beside a subscription"),
+        "subscription.stock_switches": _("Switches that a provider has in stock"),
         "subscription.weeks": _("Weeks until a subscription serves"),
     }

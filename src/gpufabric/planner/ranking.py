@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,9 @@ class RankedCase:
         Whether its start costs more than the spec allows, so that it cannot win.
     n_unpriced
         Lines of its bill without a price: its costs are then lower bounds.
+    same_as
+        Name of an earlier case of the same network and costs, with which it shares its chances;
+        empty if there is none. It is no runner-up of that.
     """
 
     name: str
@@ -78,6 +81,7 @@ class RankedCase:
     best_chance: float
     exceeds_budget: bool
     n_unpriced: int
+    same_as: str
 
 
 def measure(total: Floats, decide_by: str) -> float:
@@ -102,7 +106,7 @@ def case_label(case: Case) -> str:
 
 
 def rank(costs: Sequence[CaseCost], question: CostQuestion) -> tuple[RankedCase, ...]:
-    """Return all cases, the best first; those above the budget come last.
+    """Return all cases, the best first; twins of others and those above the budget come last.
 
     Parameters
     ----------
@@ -116,13 +120,42 @@ def rank(costs: Sequence[CaseCost], question: CostQuestion) -> tuple[RankedCase,
         question.budget_usd is not None and float(start.mean()) > question.budget_usd
         for start in starts
     ]
-    allowed = [index for index in range(len(costs)) if not over[index]]
+    twins = _twins(costs)
+    allowed = [index for index in range(len(costs)) if not over[index] and not twins[index]]
     chances = _chances(costs, allowed)
     rows = [
-        _ranked(cost, starts[index], question.decide_by, chances[index], is_over=over[index])
+        replace(
+            _ranked(cost, starts[index], question.decide_by, is_over=over[index]),
+            best_chance=chances[index],
+            same_as=twins[index],
+        )
         for index, cost in enumerate(costs)
     ]
-    return tuple(sorted(rows, key=lambda row: (row.exceeds_budget, row.decided_by_usd, row.name)))
+    return tuple(
+        sorted(
+            rows,
+            key=lambda row: (row.exceeds_budget, bool(row.same_as), row.decided_by_usd, row.name),
+        )
+    )
+
+
+def _twins(costs: Sequence[CaseCost]) -> list[str]:
+    """Name, for each case, the first with the same fabric and the same cost in every draw."""
+    firsts: list[CaseCost] = []
+    found = []
+    for cost in costs:
+        twin = next((first.name for first in firsts if _is_same(first, cost)), "")
+        found.append(twin)
+        if not twin:
+            firsts.append(cost)
+    return found
+
+
+def _is_same(first: CaseCost, second: CaseCost) -> bool:
+    one, other = first.case, second.case
+    if (one.facts.fabric, one.offer) != (other.facts.fabric, other.offer):
+        return False
+    return bool(np.array_equal(first.outcome.total, second.outcome.total))
 
 
 def _chances(costs: Sequence[CaseCost], allowed: Sequence[int]) -> list[float]:
@@ -137,9 +170,7 @@ def _chances(costs: Sequence[CaseCost], allowed: Sequence[int]) -> list[float]:
     return chances
 
 
-def _ranked(
-    cost: CaseCost, start: Floats, decide_by: str, chance: float, *, is_over: bool
-) -> RankedCase:
+def _ranked(cost: CaseCost, start: Floats, decide_by: str, *, is_over: bool) -> RankedCase:
     outcome, case = cost.outcome, cost.case
     per_work, performance = outcome.per_work, case.facts.performance
     return RankedCase(
@@ -159,7 +190,8 @@ def _ranked(
         per_gpu_hour=band(outcome.per_gpu_hour),
         per_million_work=None if per_work is None else band(per_work * 1e6),
         work_unit="" if performance is None else performance.work_unit,
-        best_chance=chance,
+        best_chance=0.0,
         exceeds_budget=is_over,
         n_unpriced=case.facts.n_unpriced,
+        same_as="",
     )
