@@ -124,3 +124,12 @@ def test_bad_words_are_told_with_exit_code_2(
     assert ended.code == 2
     assert told in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_one_file_finds_its_groups_beside_it(capsys: Capture, made: Path, tmp_path: Path) -> None:
+    words = ("--model", "llama3-8b", "--plan", PLAN, "--ranks", "16", "-o", str(tmp_path))
+    assert run(capsys, "simulate", "chakra", str(made), *words).code == 0
+    one = run(capsys, "simulate", "trace", str(made), str(tmp_path / "step.3.et"), "--json")
+    all_of_them = run(capsys, "simulate", "trace", str(made), str(tmp_path), "--json")
+    steps = [json.loads(ended.out)["step_us"] for ended in (one, all_of_them)]
+    assert steps[0] == pytest.approx(steps[1])

@@ -21,6 +21,7 @@ from gpufabric.routing.modes import ROUTING_MODES
 from gpufabric.sim.routing_choice import Routing
 from gpufabric.sim.run import plant_of
 from gpufabric.sim.scenario import Scenario
+from gpufabric.workload.chakra_writer import GROUP_FILE
 from gpufabric.workload.group_times import LEVELS
 from gpufabric.workload.trace_replay import (
     MODEL,
@@ -147,7 +148,7 @@ def trace_contents(paths: list[Path]) -> dict[str, bytes]:
                 faults.append(Fault(str(path), _("the folder has no trace."), ", ".join(_SUFFIXES)))
             files += inside
         else:
-            files.append(path)
+            files += _with_groups(path, paths)
     found, total = {}, 0
     for path in files:
         try:
@@ -161,6 +162,14 @@ def trace_contents(paths: list[Path]) -> dict[str, bytes]:
     if faults:
         raise InputError(faults)
     return found
+
+
+def _with_groups(path: Path, paths: list[Path]) -> list[Path]:
+    """A trace, and the file of groups that lies beside it."""
+    beside = path.parent / GROUP_FILE
+    if path.suffix == ".et" and beside not in paths and beside.is_file():
+        return [path, beside]
+    return [path]
 
 
 def _content(found: Replayed, name: str, content_hash: str, seed: int) -> dict[str, Any]:
@@ -218,8 +227,8 @@ def _kinds(found: Replayed) -> Table:
             _("ranks"),
             _("input [B]"),
             _("number"),
-            _("time [µs]"),
-            _("in the trace"),
+            _("µs each"),
+            _("traced"),
             _("shows [ms]"),
             _("over"),
         )
@@ -234,6 +243,6 @@ def _kinds(found: Replayed) -> Table:
             f"{kind.each_us:.1f}",
             f"{kind.measured_us:.1f}" if kind.measured_us else "–",
             f"{kind.exposed_us / 1e3:.3f}",
-            _("network") if kind.crosses_network else _("host"),
+            _("net") if kind.crosses_network else _("host"),
         )
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -186,8 +187,17 @@ def _read_attribute(item: _Node, entry: Field, name: str) -> None:
     if not isinstance(entry.value, bytes):
         what = _("field {number} of a node is no message.").format(number=entry.number)
         raise broken(name, entry.offset, what)
-    title, value = attribute_of(entry.value, f"{name} + {entry.offset}")
+    try:
+        title, value = _known_attribute(entry.value)
+    except InputError:  # once more, to say where it is
+        title, value = attribute_of(entry.value, f"{name} + {entry.offset}")
     item.attributes[title] = value
+
+
+@functools.lru_cache(maxsize=65536)
+def _known_attribute(body: bytes) -> tuple[str, Any]:
+    """Name and value of an attribute; most are the same in thousands of nodes."""
+    return attribute_of(body, "")
 
 
 _FIELDS: Mapping[int, Callable[[_Node, Field, str], None]] = {

@@ -95,17 +95,17 @@ def fields_of(body: bytes, at: int, end: int, name: str) -> Iterator[Field]:
     """
     while at < end:
         offset = at
-        key, at = read_varint(body, at, end, name)
+        key, at = _short(body, at, end, name)
         number, kind = key >> 3, key & 7
         if not 1 <= number <= MOST_FIELD:
             what = _("a field has the number {number}.").format(number=number)
             raise broken(name, offset, what, _("a Protocol Buffers message"))
         if kind == VARINT:
-            value, at = read_varint(body, at, end, name)
+            value, at = _short(body, at, end, name)
             yield Field(number, kind, value, offset)
             continue
         if kind == LENGTH:
-            size, at = read_varint(body, at, end, name)
+            size, at = _short(body, at, end, name)
         elif kind in {FIXED64, FIXED32}:
             size = 8 if kind == FIXED64 else 4
         else:
@@ -118,6 +118,13 @@ def fields_of(body: bytes, at: int, end: int, name: str) -> Iterator[Field]:
             raise broken(name, offset, what)
         yield Field(number, kind, body[at : at + size], offset)
         at += size
+
+
+def _short(body: bytes, at: int, end: int, name: str) -> tuple[int, int]:
+    """The same as `read_varint`, quick for the many numbers of one byte."""
+    if at < end and body[at] < 0x80:
+        return body[at], at + 1
+    return read_varint(body, at, end, name)
 
 
 def messages_of_file(body: bytes, name: str) -> Iterator[tuple[int, int]]:

@@ -49,6 +49,11 @@ class Job:
         For each trace: ranks of the collective of each operation; None for others.
     groups
         All groups, each once.
+    n_waits, behind
+        For each trace: how many operations each waits for, and which wait for it; the collective
+        before of the same group counts.
+    meetings
+        For each trace: which collective or message an operation is part of.
     """
 
     traces: tuple[RankTrace, ...]
@@ -56,6 +61,9 @@ class Job:
     orders: tuple[tuple[int, ...], ...]
     members: tuple[tuple[Ranks | None, ...], ...]
     groups: tuple[Ranks, ...]
+    n_waits: tuple[list[int], ...]
+    behind: tuple[list[list[int]], ...]
+    meetings: tuple[dict[int, object], ...]
 
 
 class Played(NamedTuple):
@@ -97,7 +105,18 @@ def job_of(traces: Sequence[RankTrace], n_ranks: int | None = None) -> Job:
     members = tuple(_members(trace, everyone) for trace in traces)
     groups = {ranks for row in members for ranks in row if ranks is not None}
     groups |= {ranks for trace in traces for ranks in trace.groups.values() if len(ranks) > 1}
-    return Job(tuple(traces), n, orders, members, tuple(sorted(groups)))
+    rows = list(zip(traces, orders, members, strict=True))
+    chained = [_chained(*row) for row in rows]
+    return Job(
+        tuple(traces),
+        n,
+        orders,
+        members,
+        tuple(sorted(groups)),
+        tuple([len(after) for after in part] for part in chained),
+        tuple(_links(part) for part in chained),
+        tuple(_instances(rows)),
+    )
 
 
 def _farthest(trace: RankTrace) -> int:
@@ -132,7 +151,7 @@ def order_of(trace: RankTrace) -> tuple[int, ...]:
     """
     waiting = [len(operation.after) for operation in trace.operations]
     heap = [place for place, count in enumerate(waiting) if count == 0]
-    behind = _behind(trace)
+    behind = _links([operation.after for operation in trace.operations])
     order = []
     while heap:
         place = heapq.heappop(heap)
@@ -147,14 +166,6 @@ def order_of(trace: RankTrace) -> tuple[int, ...]:
         what = _("operations wait for each other in a circle: {names}.").format(names=names)
         raise InputError(Fault(trace.operations[circle[0]].where, what, _("no circle")))
     return tuple(order)
-
-
-def _behind(trace: RankTrace) -> list[list[int]]:
-    behind: list[list[int]] = [[] for _operation in trace.operations]
-    for place, operation in enumerate(trace.operations):
-        for before in operation.after:
-            behind[before].append(place)
-    return behind
 
 
 def _circle(trace: RankTrace, waiting: Sequence[int]) -> list[int]:
@@ -252,13 +263,11 @@ class _Player:
         self.played: list[Played] = []
         self._events: list[tuple[float, int, int, int]] = []  # time, trace, place, is an end
         self._at = {trace.rank: at for at, trace in enumerate(job.traces)}
-        self._chained = [_chained(job, at) for at in range(len(job.traces))]
-        self._behind = [_links(rows) for rows in self._chained]
-        self._waiting = [[len(rows) for rows in chained] for chained in self._chained]
+        self._waiting = [list(waits) for waits in job.n_waits]
         self._busy: set[tuple[int, str]] = set()
         self._queued: dict[tuple[int, str], list[tuple[float, int]]] = {}
         self._meetings: dict[object, _Meeting] = {}
-        self._instances = _instances(job)
+        self._traced: dict[Ranks, int] = {}
 
     def run(self) -> None:
         for at, waiting in enumerate(self._waiting):
@@ -309,10 +318,12 @@ class _Player:
     ) -> None:
         """A rank comes to a collective or message; the last that comes lets it begin."""
         ranks = self.job.members[at][place]
-        key = self._instances[at][place]
+        key = self.job.meetings[at][place]
         if operation.kind == COLLECTIVE:
             assert ranks is not None
-            wanted = sum(rank in self._at for rank in ranks)
+            wanted = self._traced.get(ranks, 0)
+            if not wanted:
+                wanted = self._traced[ranks] = sum(rank in self._at for rank in ranks)
         else:
             wanted = 1 + (message.peer in self._at and len(self._at) > 1)
         meeting = self._meetings.setdefault(key, _Meeting(wanted))
@@ -346,7 +357,7 @@ class _Player:
                 ready_us, following = heapq.heappop(self._queued[queue])
                 self._start(now_us, ready_us, at, following)
         waiting = self._waiting[at]
-        for other in self._behind[at][place]:
+        for other in self.job.behind[at][place]:
             waiting[other] -= 1
             if waiting[other] == 0:
                 self._ready(now_us, at, other)
@@ -369,12 +380,14 @@ class _Player:
         return faults[:_SHOWN]
 
 
-def _chained(job: Job, at: int) -> list[tuple[int, ...]]:
+def _chained(
+    trace: RankTrace, order: Sequence[int], members: Sequence[Ranks | None]
+) -> list[tuple[int, ...]]:
     """What each operation waits for, the collective of its group before it as well."""
-    operations, members = job.traces[at].operations, job.members[at]
+    operations = trace.operations
     found = [operation.after for operation in operations]
     last: dict[tuple[str, Ranks], int] = {}
-    for place in job.orders[at]:
+    for place in order:
         message, ranks = operations[place].message, members[place]
         if message is None or ranks is None:
             continue
@@ -394,7 +407,9 @@ def _links(rows: Sequence[Sequence[int]]) -> list[list[int]]:
     return behind
 
 
-def _instances(job: Job) -> list[dict[int, object]]:
+def _instances(
+    rows: Sequence[tuple[RankTrace, Sequence[int], Sequence[Ranks | None]]],
+) -> list[dict[int, object]]:
     """Which collective or message each operation is part of: counted in order, on each rank.
 
     Raises
@@ -405,10 +420,10 @@ def _instances(job: Job) -> list[dict[int, object]]:
     found: list[dict[int, object]] = []
     first: dict[object, tuple[TraceOperation, Message]] = {}
     faults: list[Fault] = []
-    for at, trace in enumerate(job.traces):
+    for trace, order, members in rows:
         count: dict[object, int] = {}
         mine: dict[int, object] = {}
-        for place, kind, key in _keys(trace, job.orders[at], job.members[at]):
+        for place, kind, key in _keys(trace, order, members):
             count[key] = number = count.get(key, -1) + 1
             mine[place] = instance = (key, number)
             operation = trace.operations[place]
