@@ -173,3 +173,21 @@ def test_a_replay_is_for_the_flow_engine(capsys: Capture) -> None:
     ended = run(capsys, "simulate", "traffic", *words)
     assert ended.code == 2
     assert "--engine packet: needs a fabric" in ended.err
+
+
+def test_messages_of_one_queue_pair_have_a_row_each(
+    capsys: Capture, made: Path, tmp_path: Path
+) -> None:
+    rows = "".join(f"{at},0,16,{size}\n" for at, size in enumerate([100_000, 20_000, 20_000]))
+    (tmp_path / "messages.csv").write_text("flow_id,src,dst,size_bytes\n" + rows)
+    words = ("--pattern", str(tmp_path / "messages.csv"), "--engine", "packet", "--one-qp")
+    ended = traffic(capsys, made, *words, "--json", "-o", str(tmp_path / "out"))
+    assert (ended.code, ended.err) == (0, "")
+    assert json.loads(ended.out)["packets"]["queue_pairs"] == 1
+    found = pyarrow.csv.read_csv(tmp_path / "out" / "flows.csv")
+    fct_us = found["fct_us"].to_pylist()
+    assert sorted(fct_us) == fct_us
+    assert len(set(fct_us)) == 3
+    refused = traffic(capsys, made, "--one-qp")
+    assert refused.code == 2
+    assert "--one-qp: is for --engine packet" in refused.err

@@ -321,3 +321,22 @@ def test_a_flow_cannot_wait_for_one_inside_a_host() -> None:
 
 def test_too_many_packets_are_refused() -> None:
     assert "Take fewer --bytes" in faults(SCENARIO, traffic(np.arange(56), np.arange(56) + 8, 4e11))
+
+
+def test_flows_between_two_ports_may_be_messages_of_one_queue_pair() -> None:
+    """Three flows one behind the other: each has its own time, all share one window."""
+    system = plant(RAIL)
+    flows = traffic(np.array([0, 0, 0, 8]), np.array([16, 16, 16, 24]), 1.0)
+    flows = replace(flows, size_bytes=np.array([4e5, 1e5, 1e5, 1e5]))
+    own = run(system, flows)
+    one = run(system, flows, replace(SCENARIO, routing=Routing("ecmp", has_one_pair=True)))
+    assert own.packets is not None
+    assert one.packets is not None
+    assert own.packets.summary()["queue_pairs"] == 4
+    assert one.packets.summary()["queue_pairs"] == 2
+    assert one.packets.result.flows.delivered_ps.size == 4
+    # On queue pairs of their own the short ones take turns with the long one and overtake it.
+    assert (own.finish_s[1:3] < own.finish_s[0]).all()
+    assert (np.diff(one.finish_s[:3]) > 0).all()
+    assert one.finish_s[2] == pytest.approx(own.finish_s[:3].max(), rel=0.01)
+    assert one.finish_s[3] == own.finish_s[3]

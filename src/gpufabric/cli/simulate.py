@@ -116,6 +116,16 @@ _Qps = Annotated[
     int,
     typer.Option(help=_("Queue pairs of a flow on each NIC port; each takes a path of its own.")),
 ]
+_OneQp = Annotated[
+    bool,
+    typer.Option(
+        "--one-qp",
+        help=_(
+            "packet: flows between the same two NIC ports are messages on the same queue pairs, "
+            "one behind the other."
+        ),
+    ),
+]
 _HashSeeds = Annotated[
     str,
     typer.Option(metavar="SCOPE", help=", ".join(SEED_SCOPES) + _(": what shares a hash seed.")),
@@ -202,6 +212,7 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
     gpus: _Gpus = None,
     routing: _Routing = "",
     qps: _Qps = 1,
+    one_qp: _OneQp = False,
     hash_seeds: _HashSeeds = "switch",
     lmc: _Lmc = 0,
     cross_rail: _CrossRail = "",
@@ -231,7 +242,7 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
     scenario = Scenario(
         pattern=pattern,
         options=PatternOptions(size_bytes=_bytes(size, engine), sizes=sizes, **options),
-        routing=Routing(routing, qps, hash_seeds, lmc),  # type: ignore[arg-type]
+        routing=Routing(routing, qps, hash_seeds, lmc, one_qp),  # type: ignore[arg-type]
         cross_rail=cross_rail,
         fail=tuple(fail or ()),
         n_gpus=gpus,

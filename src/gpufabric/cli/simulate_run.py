@@ -231,6 +231,8 @@ def _option_faults(request: Request) -> Iterator[Fault]:
                 yield Fault(option, what)
     if request.scenario.profile is not None and request.scenario.engine != "packet":
         yield Fault("--profile", _("is for --engine packet."))
+    if request.scenario.routing.has_one_pair and request.scenario.engine != "packet":
+        yield Fault("--one-qp", _("is for --engine packet."))
     yield from _unused_faults(request, swept)
     if sweep.is_wanted and request.output.plot:
         yield Fault("--plot", _("is for one run; a what-if writes sweep.html anyway."))

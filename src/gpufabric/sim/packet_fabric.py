@@ -47,12 +47,34 @@ class QueuePairs:
         Channels from NIC to NIC, and those of the ACKs.
     size_bytes
         int64[n_pairs]: its part of the flow, a whole number [byte].
+    shared
+        int32[n_pairs]: number of the queue pair where flows have them together, each part then a
+        message; each its own where None.
     """
 
     flow: Longs
     paths: Paths
     back: Paths
     size_bytes: Longs
+    shared: Ints | None = None
+
+    @property
+    def n_own(self) -> int:
+        """How many queue pairs there are."""
+        return len(self.flow) if self.shared is None else int(self.shared.max(initial=-1)) + 1
+
+    def together(self) -> QueuePairs:
+        """Return the same with one set of queue pairs for all flows between the same two ports."""
+        first, channel = self.paths.first, self.paths.channel
+        ends = np.stack([self.flow, channel[first[:-1]], channel[first[1:] - 1]])
+        order = np.lexsort(ends)
+        is_new = np.append(True, (np.diff(ends[:, order]) != 0).any(axis=0))[: order.size]
+        place = np.arange(order.size)
+        rank = np.empty(order.size, np.int64)  # among the parts of its flow between these ports
+        rank[order] = place - np.maximum.accumulate(np.where(is_new, place, 0))
+        keys = np.stack([ends[1], ends[2], rank])
+        _keys, number = np.unique(keys, axis=1, return_inverse=True)
+        return replace(self, shared=number.ravel().astype(np.int32))
 
 
 def wires_of(fabric: Fabric, healthy: Channels) -> Wires:
@@ -128,6 +150,9 @@ def packet_problem(
     if "buffer.total_bytes" in profile.from_catalog:
         known = switches.buffer_bytes[:n_switches]
         buffer_bytes = np.where(known > 0, known, profile.config.buffer.total_bytes)
+    path = None
+    if pairs.shared is not None:
+        path = np.unique(pairs.shared, return_index=True)[1][pairs.shared].astype(np.int32)
     return PacketProblem(
         wires=wires,
         paths=pairs.paths,
@@ -136,6 +161,8 @@ def packet_problem(
         start_ps=np.round(start_s[pairs.flow] * PS_PER_S).astype(np.int64),
         forwarding_ps=forwarding_ps,
         buffer_bytes=buffer_bytes,
+        path=path,
+        queue_pair=pairs.shared,
     )
 
 

@@ -77,7 +77,7 @@ class PacketOutcome:
         return {
             **self.counters(),
             "drops_by_reason": dict(self.result.drops),
-            "queue_pairs": len(self.pairs.flow),
+            "queue_pairs": self.pairs.n_own,
             "packets": dict(zip(KINDS, ledger.sent.tolist(), strict=True)),
             "packet_hops": int(self.result.hops.sum()),
             "events": self.result.n_events,

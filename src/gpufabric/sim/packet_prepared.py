@@ -175,6 +175,7 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
     now = plant.channels.with_failures(links=down_links(failures, 0.0).tolist())
     wires = wires_of(plant.fabric, plant.channels)
     hops, hops_from_us = _hops(plant, scenario, failures, wires)
+    pairs = queue_pairs_of(routes, now)
     prepared = PreparedRun(
         plant=plant,
         scenario=scenario,
@@ -182,7 +183,7 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
         routes=routes,
         now=now,
         routed=routes.find(now),
-        pairs=queue_pairs_of(routes, now),
+        pairs=pairs.together() if scenario.routing.has_one_pair else pairs,
         wires=wires,
         failures=failures,
         decisions=(*choices, *assumptions(plant, scenario, ()), *_told(failures, hops)),

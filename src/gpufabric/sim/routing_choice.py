@@ -42,12 +42,15 @@ class Routing:
         Which switches share a hash seed: each its own, one a ``tier``, one for the ``fabric``.
     lmc
         InfiniBand LMC: a NIC port has ``2 ** lmc`` LIDs, over which queue pairs are dealt.
+    has_one_pair
+        Packet engine: flows between the same two NIC ports have their queue pairs together.
     """
 
     mode: str = ""
     queue_pairs: int = 1
     hash_seeds: SeedScope = "switch"
     lmc: int = 0
+    has_one_pair: bool = False
 
     def resolved(self, protocol: str) -> Routing:
         """Return the same with a mode."""
