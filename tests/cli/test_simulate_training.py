@@ -188,3 +188,11 @@ def test_a_host_of_ones_own_needs_its_gpu(capsys: Capture, tmp_path: Path) -> No
     path.write_text(text.format(host=f"{host}, gpu: H100"))
     given = told(capsys, path, *PLAN)
     assert given["step_s"] == told_it["step_s"]
+
+
+def test_the_model_is_that_of_the_spec_where_none_is_given(capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "spec.yaml"
+    text = "gpus: 64, host: dgx-h100, candidates: [{fabric: roce, tiers: 2}]"
+    path.write_text(f"{{{text}, workload: {{model: llama3-8b}}}}")
+    assert told(capsys, path, *PLAN[2:])["model"] == "llama3-8b"
+    assert told(capsys, path, "--model", "llama2-7b", *PLAN[2:])["model"] == "llama2-7b"

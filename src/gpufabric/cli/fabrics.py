@@ -94,6 +94,11 @@ class FabricSource:
         host = None if self._requirement is None else self._requirement.host
         return host.gpu if isinstance(host, GenericHost) else None
 
+    @property
+    def given_model(self) -> str | None:
+        """The language model that a spec names for its workload."""
+        return None if self._requirement is None else self._requirement.workload.model
+
     def fabrics(
         self, values: Sequence[tuple[str, ...]], told: Callable[[int], None]
     ) -> list[Fabric]:

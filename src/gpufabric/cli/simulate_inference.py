@@ -187,8 +187,9 @@ def inference(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Predict serving: time to first token, per token, tokens a second, network share, tail."""
     _check_rate(rate, sequences, busy, is_disaggregated=disaggregated)
-    network = network_of(FabricSource(fabric, candidate, catalog), gpu, ranks)
-    served = model_of(model, dims)
+    source = FabricSource(fabric, candidate, catalog)
+    network = network_of(source, gpu, ranks)
+    served = model_of(model, dims, source.given_model)
     plan = ServingPlan(
         sequences=256 if sequences is None else sequences,
         prompt_tokens=prompt,

@@ -267,6 +267,7 @@ def training(  # noqa: PLR0913 - one parameter for each option
         "precision": precision,
     }
     given = {name: value for name, value in ways.items() if value is not None}
-    network = network_of(FabricSource(fabric, candidate, catalog), gpu, ranks)
-    asked = (model_of(model, dims), given, software, optimize, seed, output)
+    source = FabricSource(fabric, candidate, catalog)
+    network = network_of(source, gpu, ranks)
+    asked = (model_of(model, dims, source.given_model), given, software, optimize, seed, output)
     run_training(TrainingRequest(network, *asked, as_json=as_json))

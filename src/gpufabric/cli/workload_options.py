@@ -43,7 +43,7 @@ FabricCandidate = Annotated[
 ]
 Model = Annotated[
     str | None,
-    typer.Option("--model", metavar="NAME", help=_("Such as llama3-70b, deepseek-v3, gpt3-175b.")),
+    typer.Option("--model", metavar="NAME", help=_("Such as llama3-70b. Left out: the spec's.")),
 ]
 Dimensions = Annotated[
     Path | None,
@@ -92,14 +92,16 @@ def network_of(source: FabricSource, gpu: str | None, n_ranks: int | None) -> Ne
         raise InputError(faults) from error
 
 
-def model_of(name: str | None, path: Path | None) -> Transformer:
-    """Return the model of a name, or that whose dimensions a file has.
+def model_of(name: str | None, path: Path | None, of_spec: str | None = None) -> Transformer:
+    """Return the model of a name, that whose dimensions a file has, or that of the spec.
 
     Raises
     ------
     InputError
-        If neither or both are given, or what is given is wrong.
+        If none is given, or name and file are, or what is given is wrong.
     """
+    if name is None and path is None:
+        name = of_spec
     if (name is None) == (path is None):
         what = _("exactly one of --model and --dims is needed.")
         raise InputError(Fault("--model", what, _("a name such as llama3-70b")))
