@@ -107,6 +107,25 @@ def test_inference_counts_whole_instances() -> None:
     assert 0 < found.network_share < 1
 
 
+def test_serving_over_leafs_is_slowed_by_blocking_and_more_by_hashing() -> None:
+    towers = "fabric: roce, topology: fat-tree, switch: th4-64x400g, tiers: 2"
+    spec = (
+        "{gpus: 256, host: dgx-h100, candidates: "
+        f"[{{name: full, {towers}}}, {{name: half, {towers}, oversubscription: 2}}], "
+        "workload: {kind: inference, model: deepseek-v3, parallelism: {tp: 1, ep: 256}}}"
+    )
+    full, half = (one.forecast.serving for one in plan(spec).candidates)
+    assert full is not None
+    assert half is not None
+    assert full.full_rate_token_s == full.token_s
+    assert half.full_rate_token_s == full.token_s
+    assert half.token_s > full.token_s
+    assert full.hashed_token_s is not None
+    assert half.hashed_token_s is not None
+    assert full.hashed_token_s > full.token_s, "the fullest uplink is late without blocking too"
+    assert half.hashed_token_s > half.token_s
+
+
 def test_what_is_left_open_is_chosen_and_told() -> None:
     found = of("kind: training")[0]
     assert found.training is not None

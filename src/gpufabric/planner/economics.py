@@ -15,6 +15,8 @@ from gpufabric.model.requirement import Requirement
 from gpufabric.model.spec_money import Assumption, SpecOffer
 from gpufabric.planner.plan import CandidatePlan, Plan
 from gpufabric.workload.forecast import WorkloadForecast
+from gpufabric.workload.forecast_serving import ServingForecast
+from gpufabric.workload.jitter import Jitter
 
 __all__ = [
     "FACTOR",
@@ -31,6 +33,8 @@ FACTOR = "forecast.communication_factor"
 """Key of the quantity that times lost to the network are multiplied by: the forecast's interval."""
 
 SPEC_SOURCE = "spec"
+MONTH_S = 730 * 3600.0
+"""A month as rates of flaps count it [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,14 +192,19 @@ def performance_of(forecast: WorkloadForecast) -> Performance | None:
             work_unit="token",
             source="docs/models/training.md",
         )
-    served = forecast.serving
-    if served is None:
-        return None
+    return None if forecast.serving is None else _of_serving(forecast.serving)
+
+
+def _of_serving(served: ServingForecast) -> Performance:
+    """What serving makes of a network; a flap of a link stops one instance for its length."""
+    flaps = Jitter(links=served.instance_gpus)
+    share = flaps.links * flaps.flaps_per_link_month / MONTH_S * flaps.flap_stall_s
+    full_s, hashed_s = served.full_rate_token_s, served.hashed_token_s
     return Performance(
         step_s=served.token_s,
-        ideal_step_s=served.token_s,
-        hashed_step_s=served.token_s,
-        jitter_s=max(0.0, served.p50_s - served.token_s),
+        ideal_step_s=served.token_s if full_s is None else full_s,
+        hashed_step_s=served.token_s if hashed_s is None else hashed_s,
+        jitter_s=served.token_s * share,
         communication_share=served.network_share,
         low=served.low_factor,
         high=served.high_factor,

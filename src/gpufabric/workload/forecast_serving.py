@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.model.requirement import Requirement
 from gpufabric.workload.cluster import Cluster
-from gpufabric.workload.crossing import Block, Span, slowdown_of, spans_of
+from gpufabric.workload.crossing import Block, Span, hashed_slowdowns, slowdown_of, spans_of
 from gpufabric.workload.forecast_training import precision_of
 from gpufabric.workload.inference import ServingEstimate, ServingPlan, serve
 from gpufabric.workload.jitter import Tail, decode_tail
@@ -30,6 +32,8 @@ REFERENCE_MODELS = ("deepseek-v3", "llama3-70b", "llama3-8b")
 """What is served where the spec names no model: the first that fits."""
 MOST_SEQUENCES = 32  # of a GPU, where the spec does not say
 MOST_EXPERT_WAYS = 64
+HASHED_JOBS = 16
+"""Placements of hashed flows that are tried."""
 JITTER_US = 2.0
 """Mean lateness of one rank's message in one collective [us]; assumed."""
 LOW, HIGH = 0.75, 1.33
@@ -67,6 +71,10 @@ class ServingForecast:
         Memory that a decoding GPU needs, and has [10**9 byte].
     extrapolates
         In what the estimate goes beyond what was measured.
+    full_rate_token_s, hashed_token_s
+        Time per output token on a network that gives each NIC its full rate, and where switches
+        hash flows onto paths (ECMP); `token_s` has packets spread evenly. None where not
+        reckoned [s].
     """
 
     model: str
@@ -86,6 +94,8 @@ class ServingForecast:
     memory_gb: float
     available_gb: float
     extrapolates: tuple[str, ...]
+    full_rate_token_s: float | None = None
+    hashed_token_s: float | None = None
 
     @property
     def fits(self) -> bool:
@@ -107,7 +117,7 @@ def serving_forecast(
     models = (work.model,) if work.model is not None else REFERENCE_MODELS
     for name in models:
         try:
-            found, assumed = _served(requirement, view.cluster, view.blocks, preset(name))
+            found, assumed = _served(requirement, view, preset(name))
         except InputError:
             if name == models[-1]:
                 raise
@@ -153,11 +163,7 @@ def slowed_instance(
         raise InputError(Fault("--gpus", what, _("a multiple of {each}").format(each=each)))
     inside = min(each, n_gpus)
     wire = cluster.wire_gbytes_per_s
-    groups = [("tensor", plan.tensor, 1), ("expert", plan.expert, 1)]
-    spans = spans_of(cluster, groups)
-    hosts = max(1, n_gpus // each)
-    if plan.is_disaggregated:  # to as many hosts, the next ones: all of it leaves its block
-        spans["transfer"] = Span(cluster.n_domains, hosts)
+    spans = _spans(cluster, n_gpus, plan)
     return replace(
         cluster,
         gpus_per_domain=inside,
@@ -166,6 +172,44 @@ def slowed_instance(
         n_nics=max(1, cluster.n_nics * inside // each),
         slowed=tuple((name, slowdown_of(span, blocks)) for name, span in spans.items()),
     )
+
+
+def _spans(cluster: Cluster, n_gpus: int, plan: ServingPlan) -> dict[str, Span]:
+    """How the groups of an instance lie over hosts."""
+    groups = [("tensor", plan.tensor, 1), ("expert", plan.expert, 1)]
+    spans = spans_of(cluster, groups)
+    if plan.is_disaggregated:  # to as many hosts, the next ones: all of it leaves its block
+        spans["transfer"] = Span(cluster.n_domains, max(1, n_gpus // cluster.gpus_per_domain))
+    return spans
+
+
+@dataclass(frozen=True)
+class _Instance:
+    """What one instance serves, and how its groups lie over hosts."""
+
+    model: Transformer
+    cluster: Cluster
+    plan: ServingPlan
+    spans: Mapping[str, Span]
+
+    def token_s(self, slowed: Iterable[tuple[str, float]]) -> float:
+        """Time per output token with groups slowed otherwise [s]."""
+        cluster = replace(self.cluster, slowed=tuple(slowed))
+        return serve(self.model, cluster, self.plan).decode.step_s
+
+
+def _hashed_s(instance: _Instance, blocks: tuple[Block, ...], seed: int) -> float:
+    """Time per output token where switches hash flows, the mean over few placements [s]."""
+    random = np.random.default_rng([seed, 2])
+    drawn = {
+        name: hashed_slowdowns(span, blocks, random.random(HASHED_JOBS))
+        for name, span in instance.spans.items()
+    }
+    times = [
+        instance.token_s((name, float(values[job])) for name, values in drawn.items())
+        for job in range(HASHED_JOBS if drawn else 1)
+    ]
+    return float(np.mean(times))
 
 
 def serving_numbers(model: str, found: ServingEstimate, tail: Tail, n_gpus: int) -> ServingForecast:
@@ -202,9 +246,9 @@ def serving_numbers(model: str, found: ServingEstimate, tail: Tail, n_gpus: int)
 
 
 def _served(
-    requirement: Requirement, cluster: Cluster, blocks: tuple[Block, ...], model: Transformer
+    requirement: Requirement, view: NetworkView, model: Transformer
 ) -> tuple[ServingForecast, tuple[str, ...]]:
-    work, assumed = requirement.workload, []
+    work, assumed, cluster = requirement.workload, list[str](), view.cluster
     ways = work.parallelism
     n = cluster.n_ranks
     tensor, expert = serving_ways(model, cluster, ways.tp, ways.ep)
@@ -224,7 +268,7 @@ def _served(
     if gpus > n:
         what = _("An instance takes {gpus} GPUs, and there are {n}.").format(gpus=gpus, n=n)
         raise InputError(Fault("workload.parallelism", what))
-    instance = slowed_instance(cluster, gpus, plan, blocks)
+    instance = slowed_instance(cluster, gpus, plan, view.blocks)
     found = serve(model, instance, plan)
     while work.sequences is None and not found.fits and plan.sequences >= 2 * gpus:
         plan = replace(plan, sequences=plan.sequences // 2)
@@ -246,7 +290,14 @@ def _served(
     assumed.append(_("Tokens a second are those of all GPUs decoding."))
     assumed.append(_("A message is late by {us:g} µs in the mean.").format(us=JITTER_US))
     tail = decode_tail(found, JITTER_US, seed=requirement.seed)
-    return serving_numbers(model.name, found, tail, n), tuple(assumed)
+    told = serving_numbers(model.name, found, tail, n)
+    one = _Instance(model, instance, plan, _spans(cluster, gpus, plan))
+    others = replace(
+        told,
+        full_rate_token_s=min(told.token_s, one.token_s(())),
+        hashed_token_s=max(told.token_s, _hashed_s(one, view.blocks, requirement.seed)),
+    )
+    return others, tuple(assumed)
 
 
 def _power_of_two(most: int) -> int:
