@@ -336,7 +336,8 @@ def compare(  # noqa: PLR0913 - one parameter for each option
     catalog: CatalogFolder = None,
 ) -> None:
     """Compare InfiniBand and RoCE, tuned, default and misconfigured, on the same traffic."""
-    options = {"hot_share": HOT_SHARE, **_given(fan_in=fan_in, hot_share=hot_share)}
+    given = _given(fan_in=fan_in, hot_share=hot_share)
+    options = {"hot_share": HOT_SHARE, **given}
     scenario = Scenario(
         pattern=pattern,
         options=PatternOptions(size_bytes=parse_bytes(size), **options),
@@ -352,6 +353,7 @@ def compare(  # noqa: PLR0913 - one parameter for each option
             tuple(candidate or ()),
             catalog,
             scenario,
+            frozenset("--" + name.replace("_", "-") for name in given),
             find_profile(profile),
             tuple(variant or ()),
             Repeats(iterations, skew, until, jobs),

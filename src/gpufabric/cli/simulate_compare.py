@@ -21,7 +21,7 @@ from gpufabric.report.side_by_side import terminal
 from gpufabric.sim.compare import Trial, run_trials
 from gpufabric.sim.compare_variants import Variant, meanings, variants_of
 from gpufabric.sim.ideal import ideal_in_fabric
-from gpufabric.sim.packet_prepared import PreparedRun, prepare
+from gpufabric.sim.packet_prepared import PreparedRun, check_crossing, prepare
 from gpufabric.sim.profile import PROFILES, Profile
 from gpufabric.sim.run import Plant, plant_of
 from gpufabric.sim.scenario import Scenario, check_scenario
@@ -61,6 +61,7 @@ class Comparison:
     candidates: tuple[str, ...]
     catalog: Path | None
     scenario: Scenario
+    given: frozenset[str]
     tuned: Profile
     variants: tuple[str, ...]
     repeats: Repeats
@@ -120,6 +121,23 @@ def _check(asked: Comparison) -> None:
 
 
 def _faults(asked: Comparison) -> Iterator[Fault]:
+    yield from _variant_faults(asked)
+    yield from _repeat_faults(asked.repeats)
+    for option, pattern in (("--hot-share", "hotspot"), ("--fan-in", "incast")):
+        if option in asked.given and asked.scenario.pattern != pattern:
+            what = _("is for --pattern {pattern} alone.").format(pattern=pattern)
+            yield Fault(option, what)
+    specs = [path for path in asked.fabrics if is_spec(path)]
+    if specs and len(asked.fabrics) > 1:
+        yield Fault("FABRIC", _("a spec stands alone."), _("one spec, or fabric files"))
+    if asked.candidates and not specs:
+        yield Fault("--candidate", _("needs a spec."))
+    folder = asked.output.folder
+    if folder is not None and folder.exists() and not folder.is_dir():
+        yield Fault("-o", _("{path} is no folder.").format(path=folder))
+
+
+def _variant_faults(asked: Comparison) -> Iterator[Fault]:
     known = list(meanings())
     for name in asked.variants:
         if name not in known:
@@ -128,7 +146,9 @@ def _faults(asked: Comparison) -> Iterator[Fault]:
     if asked.tuned.config.credits is not None:
         what = _("{name} is a profile of InfiniBand.").format(name=asked.tuned.name[:64])
         yield Fault("--profile", what, _("a profile of RoCE"))
-    repeats = asked.repeats
+
+
+def _repeat_faults(repeats: Repeats) -> Iterator[Fault]:
     if not 1 <= repeats.iterations <= MOST_ITERATIONS:
         what = _("{n} iterations.").format(n=repeats.iterations)
         yield Fault("--iterations", what, _("1 to {most}").format(most=MOST_ITERATIONS))
@@ -138,14 +158,6 @@ def _faults(asked: Comparison) -> Iterator[Fault]:
     if repeats.until_s is not None and not 0 < repeats.until_s <= 1e3:
         what = _("the value is {value}.").format(value=repeats.until_s)
         yield Fault("--until", what, _("above 0, to 1,000"))
-    specs = [path for path in asked.fabrics if is_spec(path)]
-    if specs and len(asked.fabrics) > 1:
-        yield Fault("FABRIC", _("a spec stands alone."), _("one spec, or fabric files"))
-    if asked.candidates and not specs:
-        yield Fault("--candidate", _("needs a spec."))
-    folder = asked.output.folder
-    if folder is not None and folder.exists() and not folder.is_dir():
-        yield Fault("-o", _("{path} is no folder.").format(path=folder))
 
 
 def _plants(asked: Comparison) -> list[Plant]:
@@ -175,6 +187,7 @@ def _trials(asked: Comparison, plants: list[Plant]) -> tuple[list[PreparedRun], 
                 continue
             profile = PROFILES[f"{protocol}-default"]()
             run = prepare(plant, _scenario(asked, protocol, profile))
+            check_crossing(run)
             variants = _variants(run, protocol, asked, wanted)
             trials += [Trial(plant.fabric.name, one, len(runs)) for one in variants]
             runs.append(run)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,7 +24,7 @@ from gpufabric.report.side_by_side import terminal
 from gpufabric.report.traffic_table import time_words
 from gpufabric.sim.ecn_search import Score, SearchResult, search_ecn, with_setting
 from gpufabric.sim.ideal import ideal_in_fabric
-from gpufabric.sim.packet_prepared import PreparedRun, prepare
+from gpufabric.sim.packet_prepared import PreparedRun, check_crossing, prepare
 from gpufabric.sim.profile import Profile
 from gpufabric.sim.profile_file import find_profile, profile_text
 from gpufabric.sim.routing_choice import Routing
@@ -35,6 +36,7 @@ __all__ = ["app"]
 
 DEADLINE = 20
 MOST_SEEDS = 1000
+_NAME = re.compile(r"[^\W\d_][\w-]{0,63}")
 
 app = typer.Typer(no_args_is_help=True, help=_("Settings found by simulation."))
 
@@ -109,13 +111,27 @@ def ecn(  # noqa: PLR0913 - one parameter for each option
         engine="packet",
         profile=find_profile(profile),
     )
-    search = _Search(seeds, tolerance, jobs)
+    search = _Search(seeds, tolerance, jobs, name)
     _check(search, scenario, output)
     source = FabricSource(fabric, candidate, catalog)
-    run = prepare(plant_of(source.fabric(), source.catalog), scenario)
+    run = _prepared(source, scenario)
     found = _searched(run, search)
     tuned = with_setting(run.profile, found.best.setting, name)
     _tell(found, tuned, _assumed(run, found, search), output, as_json=as_json)
+
+
+def _prepared(source: FabricSource, scenario: Scenario) -> PreparedRun:
+    """Return the run; faults name the option as it is called here."""
+    plant = plant_of(source.fabric(), source.catalog)
+    try:
+        run = prepare(plant, scenario)
+        check_crossing(run)
+    except InputError as error:
+        faults = [
+            replace(one, where=one.where.replace("--pattern", "--traffic")) for one in error.faults
+        ]
+        raise InputError(faults) from error
+    return run
 
 
 @dataclass(frozen=True)
@@ -125,6 +141,7 @@ class _Search:
     seeds: int
     tolerance: float
     jobs: int | None
+    name: str
 
 
 def _check(search: _Search, scenario: Scenario, output: Path | None) -> None:
@@ -144,6 +161,9 @@ def _faults(search: _Search, scenario: Scenario, output: Path | None) -> Iterato
     if not 0 <= search.tolerance < 1:
         what = _("the value is {value}.").format(value=search.tolerance)
         yield Fault("--tolerance", what, _("0 to below 1"))
+    if not _NAME.fullmatch(search.name):
+        what = _('"{text}" found.').format(text=search.name[:64])
+        yield Fault("--name", what, _("letters, digits, - and _, beginning with a letter"))
     config = None if scenario.profile is None else scenario.profile.config
     if config is not None and not any(one.is_marked for one in config.classes):
         what = _("no class of this profile is marked by ECN.")

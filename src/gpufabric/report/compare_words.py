@@ -136,6 +136,12 @@ def _what_mistakes_cost(found: Rows, head: Head) -> list[tuple[str, bool]]:
     total = len(cut) + len(slow) + len(same)
     if not total:
         return []
+    if len(same) == total:
+        what = _(
+            "None of {n} single mistakes does harm: this traffic is too light to tell. Take longer "
+            "messages or more senders to one host."
+        )
+        return [(what.format(n=total), True)]
     what = _(
         "Of {n} single mistakes, {cut} keep an iteration from finishing within {time}, {slow} make "
         "it longer by more than a tenth, and {same} do no harm under this traffic."

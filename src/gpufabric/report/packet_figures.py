@@ -59,7 +59,9 @@ def timeline_figure(problem: PacketProblem, result: PacketResult, names: PortNam
     """Draw queues, pauses and rates of the same ports above each other."""
     series = result.series
     assert series is not None
-    titles = (_("deepest queue [kB]"), _("time paused"), _("rate [Gb/s]"))
+    is_large = series.deepest_bytes.max(initial=0.0) >= 1e6
+    deepest = _("deepest queue [MB]") if is_large else _("deepest queue [kB]")
+    titles = (deepest, _("time paused"), _("rate [Gb/s]"))
     figure = make_subplots(
         rows=3, cols=1, shared_xaxes=True, vertical_spacing=0.06, subplot_titles=titles
     )
@@ -67,7 +69,7 @@ def timeline_figure(problem: PacketProblem, result: PacketResult, names: PortNam
     for number, row in enumerate(shown_rows(series)):
         channel = int(series.channels[row])
         values = (
-            series.deepest_bytes[row].sum(axis=0) / 1e3,
+            series.deepest_bytes[row].sum(axis=0) / (1e6 if is_large else 1e3),
             series.paused[row].max(axis=0),
             series.busy[row].sum(axis=0) * float(problem.wires.gbps[channel]),
         )

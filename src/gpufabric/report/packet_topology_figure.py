@@ -197,7 +197,7 @@ def _nodes(
     figure.add_scatter(
         x=[places[place][0] for place in order],
         y=[places[place][1] for place in order],
-        mode="markers+text" if few else "markers",
+        mode="markers+text",
         marker={
             "size": [18 if place[0] >= 0 else 11 for place in order],
             "symbol": ["square" if place[0] >= 0 else "circle" for place in order],
@@ -206,7 +206,10 @@ def _nodes(
             ],
             "line": {"color": "white", "width": 1.5},
         },
-        text=labels,
+        text=[
+            label if few or place in worst else ""
+            for place, label in zip(order, labels, strict=True)
+        ],
         textposition=["middle right" if place[0] >= 0 else "bottom center" for place in order],
         textfont={"size": 11, "color": INK},
         hovertext=[

@@ -60,7 +60,7 @@ def _overridden(profile: Profile, override: PortOverride) -> Profile:
 def _busiest_switch(run: PreparedRun) -> int:
     """Return the switch into which most bytes of the traffic go."""
     pairs = run.pairs
-    n_bytes = np.repeat(pairs.size_bytes, np.diff(pairs.paths.first))
+    n_bytes = np.repeat(np.maximum(1, pairs.size_bytes), np.diff(pairs.paths.first))
     head = run.wires.head[pairs.paths.channel]
     inside = head >= 0
     return int(np.argmax(np.bincount(head[inside], n_bytes[inside], minlength=1)))
@@ -70,7 +70,7 @@ def _busiest_channel(run: PreparedRun, *, is_into_nic: bool) -> int:
     """Return the channel, from a NIC or into one, that most bytes of the traffic cross."""
     pairs = run.pairs
     place = pairs.paths.first[1:] - 1 if is_into_nic else pairs.paths.first[:-1]
-    load = np.bincount(pairs.paths.channel[place], pairs.size_bytes)
+    load = np.bincount(pairs.paths.channel[place], np.maximum(1, pairs.size_bytes))
     return int(np.argmax(load))
 
 

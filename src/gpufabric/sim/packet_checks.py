@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -22,7 +22,7 @@ from gpufabric.sim.packet_infiniband_checks import check_credits
 from gpufabric.sim.packet_messages import After, Operation, check_after
 from gpufabric.sim.packet_pair_checks import check_queue_pairs, check_shared_pairs
 from gpufabric.sim.packet_problem import PacketProblem, Wires
-from gpufabric.sim.packet_switch_checks import check_ecn, check_switches
+from gpufabric.sim.packet_switch_checks import check_ecn, check_places, check_switches
 
 __all__ = ["CheckedPackets", "check_packets", "config_faults"]
 
@@ -31,6 +31,7 @@ Longs = NDArray[np.int64]
 
 MOST = 2**31 - 1  # indices and buffers are int32
 MOST_CLASSES = 8
+MOST_HEADER_BYTES = 65_536
 MOST_PS = 2**54  # 5 hours
 
 
@@ -83,7 +84,7 @@ def check_packets(problem: PacketProblem, config: PacketConfig) -> CheckedPacket
     wires = _check_wires(checks, problem.wires)
     n_flows = problem.n_flows
     _check_config(checks, config)
-    check_switches(checks, wires, config)
+    check_places(checks, wires, config)
     paths = _check_rows(checks, "paths", problem.paths, wires.n_channels)
     back = _check_rows(checks, "back", problem.back, wires.n_channels)
     if paths.n_paths != back.n_paths:
@@ -261,6 +262,10 @@ def _check_config(checks: ArrayChecks, config: PacketConfig) -> None:
         checks.fault("classes", what, _("{least} to {most}").format(least=1, most=MOST_CLASSES))
     for name, least in (("data_class", 0), ("ack_class", -1), ("cnp_class", 0)):
         checks.within(name, getattr(config, name), least, n_classes - 1)
+    check_switches(checks, config)
+    for field in fields(config.headers):
+        value = getattr(config.headers, field.name)
+        checks.within(f"headers.{field.name}", value, 0, MOST_HEADER_BYTES)
     checks.within("transport.mtu_bytes", config.transport.mtu_bytes, 1, 65_536)
     checks.within("transport.ack_every", config.transport.ack_every, 1, MOST)
     checks.within("transport.window_bytes", config.transport.window_bytes, 0, MOST)

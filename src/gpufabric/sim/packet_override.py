@@ -33,7 +33,7 @@ def places_of(wires: Wires, config: PacketConfig, override: PortOverride) -> NDA
     return ports[:, None] & is_class
 
 
-def numbered(config: PacketConfig, channels: Channels) -> PacketConfig:
+def numbered(config: PacketConfig, channels: Channels, name: str = "") -> PacketConfig:
     """Return the settings with the names in its overrides turned into a fabric's numbers.
 
     Parameters
@@ -42,6 +42,8 @@ def numbered(config: PacketConfig, channels: Channels) -> PacketConfig:
         The settings.
     channels
         The fabric's channels.
+    name
+        Name of the profile, told with every fault.
 
     Raises
     ------
@@ -51,7 +53,7 @@ def numbered(config: PacketConfig, channels: Channels) -> PacketConfig:
     faults: list[Fault] = []
     overrides = []
     for at, one in enumerate(config.overrides):
-        where = f"overrides[{at}]"
+        where = f"{name}: overrides[{at}]" if name else f"overrides[{at}]"
         switches = _switches(channels, one.switches, f"{where}.switches", faults)
         ports = _ports(channels, one.ports, f"{where}.ports", faults)
         overrides.append(replace(one, switches=switches, ports=ports))

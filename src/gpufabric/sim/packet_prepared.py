@@ -33,7 +33,7 @@ from gpufabric.sim.scenario import Scenario, check_scenario
 from gpufabric.sim.traffic import Traffic
 from gpufabric.topology.decision import Decision
 
-__all__ = ["PreparedRun", "prepare"]
+__all__ = ["PreparedRun", "check_crossing", "prepare"]
 
 Floats = NDArray[np.float64]
 
@@ -124,7 +124,8 @@ class PreparedRun:
 
     def config(self, seed: int, profile: Profile | None = None) -> PacketConfig:
         """Return the settings with random numbers of their own for each seed."""
-        config = numbered((profile or self.profile).config, self.plant.channels)
+        chosen = profile or self.profile
+        config = numbered(chosen.config, self.plant.channels, chosen.name)
         if self.hops:
             mode = PER_PACKET[self.scenario.routing.mode]
             config = replace(config, routing=replace(config.routing, mode=mode))
@@ -160,7 +161,7 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
     check_scenario(scenario)
     profile = scenario.profile or default_profile(plant.fabric.protocol)
     scenario, choices = complete(plant, replace(scenario, profile=profile))
-    numbered(profile.config, plant.channels)
+    numbered(profile.config, plant.channels, profile.name)
     failures = find_failures(plant.fabric, scenario.fail, scenario.seed)
     if traffic is None:
         traffic = traffic_of(plant, scenario)
@@ -193,6 +194,20 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
     _check_waits(prepared)
     _check_size(prepared.problem(), profile)
     return prepared
+
+
+def check_crossing(prepared: PreparedRun) -> None:
+    """Raise where nothing crosses the network, so that there is nothing to compare or tune.
+
+    Raises
+    ------
+    InputError
+        If so.
+    """
+    if not prepared.pairs.flow.size:
+        what = _("no flow crosses the network.")
+        remedy = _("Take other flows, or more --gpus.")
+        raise InputError(Fault("--pattern", what, remedy=remedy))
 
 
 def _check_waits(prepared: PreparedRun) -> None:

@@ -11,15 +11,15 @@ from gpufabric.sim.packet_pause_time import STORM
 from gpufabric.sim.packet_problem import Wires
 from gpufabric.sim.packet_switch_config import Ecn, PortOverride
 
-__all__ = ["check_ecn", "check_switches"]
+__all__ = ["check_ecn", "check_places", "check_switches"]
 
 MOST = 2**31 - 1  # buffers are int32 [byte]
 MOST_WEIGHT = 255
 MOST_KBYTES = MOST / 100  # thresholds are for 100 Gb/s and grow with speed
 
 
-def check_switches(checks: ArrayChecks, wires: Wires, config: PacketConfig) -> None:
-    """Note what is wrong with classes and overrides."""
+def check_switches(checks: ArrayChecks, config: PacketConfig) -> None:
+    """Note what is wrong with classes, pauses and overrides, whatever the fabric."""
     for at, one in enumerate(config.classes):
         if one.alpha_log2 is not None:
             checks.within(f"classes[{at}].alpha_log2", one.alpha_log2, -16, 16)
@@ -27,13 +27,19 @@ def check_switches(checks: ArrayChecks, wires: Wires, config: PacketConfig) -> N
             check_ecn(checks, f"classes[{at}].ecn", one.ecn)
     _check_weights(checks, config)
     _check_pauses(checks, config)
-    n_switches = int(np.max(wires.head, initial=-1)) + 1
     for at, override in enumerate(config.overrides):
         where, n_classes = f"overrides[{at}]", len(config.classes)
-        checks.ints(f"{where}.switches", np.array(override.switches), None, 0, n_switches)
-        checks.ints(f"{where}.ports", np.array(override.ports), None, 0, wires.n_channels)
         checks.ints(f"{where}.classes", np.array(override.classes), None, 0, n_classes)
         _check_values(checks, where, override, n_classes)
+
+
+def check_places(checks: ArrayChecks, wires: Wires, config: PacketConfig) -> None:
+    """Note overrides of switches and ports that there are not."""
+    n_switches = int(np.max(wires.head, initial=-1)) + 1
+    for at, override in enumerate(config.overrides):
+        where = f"overrides[{at}]"
+        checks.ints(f"{where}.switches", np.array(override.switches), None, 0, n_switches)
+        checks.ints(f"{where}.ports", np.array(override.ports), None, 0, wires.n_channels)
 
 
 def _check_pauses(checks: ArrayChecks, config: PacketConfig) -> None:

@@ -135,7 +135,7 @@ class _Reader:
         given = set(_leaves(self.document.root))
         config = self.section(self.document.root, PacketConfig, (), base.config)
         if not self.faults:
-            for fault in config_faults(config):
+            for fault in (*config_faults(config), *_unused_faults(config)):
                 self.faults.append(self.placed(fault))
         if self.faults:
             self.faults.sort(key=lambda one: one[0])
@@ -240,6 +240,12 @@ class _Reader:
         what = _('"{text}" found.').format(text=item.text[:64])
         self.note(path, what, ", ".join(words), nearest(item.text, words))
         return base
+
+
+def _unused_faults(config: PacketConfig) -> Iterator[Fault]:
+    """Note what would change nothing beside the others."""
+    if config.credits is not None and config.ecn is not None:
+        yield Fault("ecn", _("with credits."), _("none; fecn is what marks there"))
 
 
 def _number(item: ScalarItem, kind: type) -> Any:
