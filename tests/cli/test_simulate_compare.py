@@ -57,7 +57,7 @@ def test_both_protocols_of_a_spec_side_by_side(capsys: Capture, made: Path, tmp_
     assert page.count("<figcaption>") == 3
     assert "InfiniBand, with nothing to tune, takes" not in page  # no tuned RoCE beside it
     assert "RoCE at its defaults takes" in page
-    assert "Of 1 single mistakes" in page
+    assert "None of 1 single mistakes does harm" in page
     assert "src=" not in page.split("</script>")[-1]
 
 
