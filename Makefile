@@ -36,6 +36,7 @@ calibrate:  ## Fit the constants of the workload models on calibration/data and 
 	@.venv/bin/python -m calibration.write_fit
 	@.venv/bin/python -m calibration.training
 	@.venv/bin/python -m calibration.training_report
+	@.venv/bin/python -m calibration.validation
 
 docs:  ## Build the documentation into out/docs
 	@scripts/bootstrap.sh docs

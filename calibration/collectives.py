@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
+from scipy.sparse import csr_array, vstack
 
 from calibration.runs import Run
 from gpufabric.catalog.constants import gpu_generations, nccl_constants
@@ -318,16 +319,17 @@ def fit(
     kept = np.ones(len(problem.run), np.bool_) if kept is None else kept
     weight = weights(problem, kept) * USUAL_ERROR / UNIT
     matrix, target = _pulls(problem)
+    sparse = csr_array(matrix)  # of a point's slopes all but six are zero
 
     def misses(logs: Floats) -> Floats:
         ratio = np.log(problem.predict(logs) / problem.measured_us) / USUAL_ERROR
-        return np.concatenate([weight * _soft(ratio), matrix @ logs - target])
+        return np.concatenate([weight * _soft(ratio), sparse @ logs - target])
 
-    def slopes(logs: Floats) -> Floats:
+    def slopes(logs: Floats) -> csr_array:
         times, by_constant = problem.slopes(logs)
         ratio = np.log(times / problem.measured_us) / USUAL_ERROR
         rows = (weight * _soft_slope(ratio) / USUAL_ERROR)[:, None] * by_constant
-        return np.concatenate([rows, matrix])
+        return vstack([csr_array(rows), sparse], format="csr")
 
     bounds = (problem.first - np.log(WIDEST), problem.most)
     first = np.clip(problem.first if first is None else first, *bounds)

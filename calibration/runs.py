@@ -46,6 +46,11 @@ class Run:
     time_us: NDArray[np.float64]
 
     @property
+    def factor(self) -> float:
+        """From algorithm to bus bandwidth."""
+        return bus_factor(self.operation, self.cluster.n_ranks)
+
+    @property
     def group(self) -> str:
         """The source without its page, which is what cross-validation leaves out whole."""
         return self.source.split("@")[0].split("#")[0]
