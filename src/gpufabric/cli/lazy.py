@@ -25,6 +25,9 @@ class Entry(NamedTuple):
 def entries() -> dict[str, Entry]:
     """Return the commands by name, in the order in which help lists them."""
     return {
+        "advise": Entry(
+            "advise", "advise", _("Ask eight questions and write the spec that they make.")
+        ),
         "plan": Entry(
             "plan", "plan", _("Design all candidates of a spec, compare them, write everything.")
         ),
