@@ -8,6 +8,7 @@ compile. One pointer to the same words says as much; kernels read ``run.ports`` 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -26,6 +27,27 @@ from numba.extending import (
 )
 
 __all__ = ["by_pointer"]
+
+
+class FixedRecord(types.Record):  # type: ignore[misc]
+    """The type of a record that no kernel writes to."""
+
+    def __init__(self, record: types.Record) -> None:
+        fields = [(name, field._asdict()) for name, field in record.fields.items()]
+        super().__init__(fields, record.size, record.aligned)
+        self.name = f"Fixed{record.name}"
+
+
+register_model(FixedRecord)(models.RecordModel)
+
+
+@lower_getattr_generic(FixedRecord)
+def _read_fixed(context: Any, builder: Any, kind: FixedRecord, value: Any, name: str) -> Any:
+    part = kind.typeof(name)
+    known = context.get_data_type(part)
+    word = builder.load(cgutils.get_record_member(builder, value, kind.offset(name), known))
+    word.set_metadata("tbaa", _fixed(builder.module))
+    return impl_ret_borrowed(context, builder, part, word)
 
 
 class PointerToFields(types.Type):  # type: ignore[misc]
@@ -97,15 +119,20 @@ lower_getattr_generic(PointerToFields)(_read_field)
 unbox(PointerToFields)(_write_fields)
 
 
-def by_pointer(named_tuple: type) -> type:
+def by_pointer(*fixed: str) -> Callable[[type], type]:
     """Let kernels take a class of named tuples by pointer; for kernels without counted references.
+
+    Parameters
+    ----------
+    fixed
+        Fields that are records of numbers which no kernel writes to.
 
     Examples
     --------
     Put it before the class; without compilation nothing changes:
 
     >>> from typing import NamedTuple
-    >>> @by_pointer
+    >>> @by_pointer()
     ... class Two(NamedTuple):
     ...     one: float
     ...     other: float
@@ -113,9 +140,14 @@ def by_pointer(named_tuple: type) -> type:
     2.0
     """
 
-    @typeof_impl.register(named_tuple)
-    def _type_of(value: Any, context: Any) -> PointerToFields:
-        parts = [(name, typeof_impl(getattr(value, name), context)) for name in value._fields]
-        return PointerToFields(named_tuple.__name__, tuple(parts))
+    def register(named_tuple: type) -> type:
+        @typeof_impl.register(named_tuple)
+        def _type_of(value: Any, context: Any) -> PointerToFields:
+            parts = {name: typeof_impl(getattr(value, name), context) for name in value._fields}
+            for name in fixed:
+                parts[name] = parts[name].copy(dtype=FixedRecord(parts[name].dtype))
+            return PointerToFields(named_tuple.__name__, tuple(parts.items()))
 
-    return named_tuple
+        return named_tuple
+
+    return register

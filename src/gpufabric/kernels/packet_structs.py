@@ -365,7 +365,7 @@ FAULTY = np.dtype(
 Bits = NDArray[np.int8]
 
 
-@by_pointer
+@by_pointer("rules", "serial", "controls")
 class PacketRun(NamedTuple):
     """A whole run of the packet engine: what is asked for and what is known so far."""
 
