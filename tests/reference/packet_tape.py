@@ -40,6 +40,7 @@ class TapedEngine(Engine):
     def __init__(self, problem: PacketProblem, config: PacketConfig) -> None:
         self.notes = Notes()
         self.held_since: dict[Queue, int] = {}
+        self.refreshes = False
         self.made_at: dict[Packet, int] = {}
         self.tail = [int(x) for x in problem.wires.tail]
         super().__init__(problem, config)
@@ -78,7 +79,7 @@ class TapedEngine(Engine):
     def send_pfc(self, number: int, traffic: int, *, pause: bool) -> None:
         super().send_pfc(number, traffic, pause=pause)
         channel = self.reverse[number]
-        if pause and self.head[channel] >= 0:
+        if pause and self.head[channel] >= 0 and not self.refreshes:
             self.ask(channel, traffic)
 
     def ask(self, channel: int, traffic: int) -> None:
@@ -129,6 +130,12 @@ class TapedPauses(Pauses):
     def resume(self, key: Queue) -> None:
         super().resume(key)
         self.taped.note_hold(*key, was=True, why=self.why)
+
+    def refresh(self, place: int) -> None:
+        """What is asked for again has been noted."""
+        self.taped.refreshes = True
+        super().refresh(place)
+        self.taped.refreshes = False
 
     def expire(self, place: int) -> None:
         self.why = EXPIRED
