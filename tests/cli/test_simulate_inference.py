@@ -71,6 +71,7 @@ def test_the_keys_of_json_stay(capsys: Capture, made: Path) -> None:
         *("high_factor", "tokens_per_s", "tokens_per_s_per_gpu", "network_share", "transfer_s"),
         *("p50_s", "p99_s", "memory_gb", "available_gb", "extrapolates", "fits"),
         *("is_disaggregated", "utilisation", "prefill_tokens_per_s_per_gpu", "request_s"),
+        *("full_rate_token_s", "hashed_token_s"),
         *("first_token_parts_s", "token_parts_s", "full_rate", "tail", "by_batch", "by_jitter"),
         "rate",
     }
