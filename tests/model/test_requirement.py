@@ -75,6 +75,7 @@ workload:
   parallelism: {tp: 8, pp: 4, dp: 16, ep: 8, cp: 2}
   precision: fp8
   latency_sensitive: false
+  gpudirect: true
 candidates:
 - name: first
   fabric: infiniband

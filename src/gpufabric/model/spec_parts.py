@@ -211,6 +211,12 @@ class Workload(SpecPart):
         "Left out: true for inference, false for training.",
     )
 
+    gpudirect: bool | None = Field(
+        default=None,
+        description="Whether NICs reach the GPUs' memory themselves (GPUDirect RDMA); false is "
+        "told as a mistake, forecasts have it on. Left out: true.",
+    )
+
     @property
     def is_latency_sensitive(self) -> bool:
         """Whether hops count as much as bandwidth."""

@@ -15,7 +15,7 @@ from gpufabric.planner.ledger import LedgerRow, ledger
 from gpufabric.planner.pareto import ParetoPoint, pareto
 from gpufabric.planner.pitfalls import Pitfall, pitfalls
 from gpufabric.planner.ranking import RankedCase, rank
-from gpufabric.planner.scale import ScaleCell, ScaleChart, scale_chart
+from gpufabric.planner.scale import ScaleCell, ScaleChart, scale_chart, size_flip
 
 __all__ = [
     "Advice",
@@ -167,8 +167,8 @@ def advise(economics: Economics, sizes: Iterable[int] | None = None) -> Advice:
     winner, others = ranked[0], ranked[1:]
     runner_up = others[0] if others else None
     contrasts = _contrasts(winner, others)
-    flips = flips_of(economics, ranked)
-    no_chart = sizes is not None and not (sizes := tuple(sizes))
+    chart = _chart(economics, ranked, sizes)
+    flips = _flips(economics, ranked, chart)
     by_role = {one.role: one.other for one in contrasts}
     first = contrasts[0] if contrasts else None
     return Advice(
@@ -195,10 +195,27 @@ def advise(economics: Economics, sizes: Iterable[int] | None = None) -> Advice:
         cash=tuple(cash_flow(economics.cost(case.name)) for case in ranking),
         break_evens=break_evens(economics.costs),
         ledger=ledger(economics, winner, runner_up),
-        chart=None if no_chart else scale_chart(economics, ranked, sizes),
+        chart=chart,
         is_within_budget=bool(within),
         is_lower_bound=any(cost.case.facts.n_unpriced for cost in ranked[:2]),
     )
+
+
+def _chart(
+    economics: Economics, ranked: Sequence[CaseCost], sizes: Iterable[int] | None
+) -> ScaleChart | None:
+    wanted = None if sizes is None else tuple(sizes)
+    return None if wanted == () else scale_chart(economics, ranked, wanted)
+
+
+def _flips(
+    economics: Economics, ranked: Sequence[CaseCost], chart: ScaleChart | None
+) -> tuple[Flip, ...]:
+    """What each knob does to the advice, the size among them; those that change it first."""
+    found = list(flips_of(economics, ranked))
+    if chart is not None:
+        found.append(size_flip(chart, ranked[0].case.facts.n_gpus, ranked[0].name))
+    return tuple(sorted(found, key=lambda one: not one.flips))
 
 
 def _contrasts(winner: CaseCost, others: Sequence[CaseCost]) -> tuple[Contrast, ...]:

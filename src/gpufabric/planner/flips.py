@@ -170,7 +170,7 @@ def _sentence(knob: Knob, advised: str, below: Change | None, above: Change | No
         what = (
             _("below {value}{unit} {winner} is best")
             if knob.is_continuous
-            else _("at {value}{unit} {winner} is best")
+            else _("down from {value}{unit} {winner} is best")
         )
         parts.append(
             what.format(value=_told(knob, below.value), unit=_unit(knob), winner=below.winner)
@@ -179,7 +179,7 @@ def _sentence(knob: Knob, advised: str, below: Change | None, above: Change | No
         what = (
             _("above {value}{unit} {winner} is best")
             if knob.is_continuous
-            else _("from {value}{unit} {winner} is best")
+            else _("up from {value}{unit} {winner} is best")
         )
         parts.append(
             what.format(value=_told(knob, above.value), unit=_unit(knob), winner=above.winner)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpufabric.catalog.cost_constants import gpu_hour_key
 from gpufabric.core.text import _
-from gpufabric.cost.case import Case, Offer
+from gpufabric.cost.case import Case
 from gpufabric.cost.facts import Skill
 from gpufabric.cost.outcome import evaluate
 from gpufabric.cost.quantity import Draws, Quantity, draw
@@ -215,11 +215,12 @@ def _of_horizon(contest: Contest) -> _Turned:
 
 
 def _of_fees(contest: Contest) -> Iterator[_Turned]:
-    """Yield the fee of each offer, for a port and month, all candidates that it delivers alike."""
-    offers: Mapping[str, Case] = {
-        case.offer.name: case for case in reversed(contest.cases) if case.offer is not None
-    }
-    for name, case in sorted(offers.items()):
+    """Yield the fee of each offer for a port and month, of the best candidate that it delivers."""
+    best: dict[str, Case] = {}
+    for case in contest.cases:
+        if case.offer is not None:
+            best.setdefault(case.offer.name, case)
+    for name, case in sorted(best.items()):
         assert case.offer is not None, "chosen so"
         fee = monthly_fee(case, case.offer, contest.draws) / case.facts.n_gpus
         now = float(np.mean(fee))
@@ -227,26 +228,29 @@ def _of_fees(contest: Contest) -> Iterator[_Turned]:
             continue
         knob = Knob(
             f"fee.{name}",
-            _("Fee of {offer} for a GPU's port").format(offer=name),
+            _("Fee of {offer} for a GPU's port ({candidate})").format(
+                offer=name, candidate=case.facts.name
+            ),
             "USD/month",
             now,
             _plain(np.geomspace(now / 8, now * 4, GRID)),
         )
-        yield knob, _charged(contest, name)
+        yield knob, _charged(contest, case)
 
 
-def _charged(contest: Contest, name: str) -> Callable[[float], str]:
+def _charged(contest: Contest, charged: Case) -> Callable[[float], str]:
     def winner(value: float) -> str:
-        return contest.winner([_at_fee(case, name, value) for case in contest.cases])
+        return contest.winner(
+            [_at_fee(case, value) if case is charged else case for case in contest.cases]
+        )
 
     return winner
 
 
-def _at_fee(case: Case, name: str, value: float) -> Case:
-    offer: Offer | None = case.offer
-    if offer is None or offer.name != name:
-        return case
-    return replace(case, offer=replace(offer, usd_per_port_month=value, usd_per_gbps_month=None))
+def _at_fee(case: Case, value: float) -> Case:
+    assert case.offer is not None, "only subscriptions have a fee"
+    offer = replace(case.offer, usd_per_port_month=value, usd_per_gbps_month=None)
+    return replace(case, offer=offer)
 
 
 def _plain(

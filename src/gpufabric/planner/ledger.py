@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from gpufabric.core.text import _
 from gpufabric.cost.facts import NetworkFacts
-from gpufabric.cost.quantity import Quantity
+from gpufabric.cost.outcome import evaluate
+from gpufabric.cost.quantity import Draws, Quantity, draw
 from gpufabric.cost.uncertainty import variance_shares
 from gpufabric.planner.economics import CaseCost, Economics
 from gpufabric.planner.quantity_words import quantity_label
 
 __all__ = ["LedgerRow", "ledger"]
+
+SHARE_DRAWS = 8192
+"""Fewest draws from which shares of variance are taken."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +77,13 @@ def ledger(
         Those whose variance is shared out.
     """
     read = set().union(*(cost.outcome.keys for cost in economics.costs))
-    draws = economics.draws
-    of_winner = variance_shares(winner.outcome.total, draws, sorted(read))
-    of_margin = (
-        {}
-        if runner_up is None
-        else variance_shares(runner_up.outcome.total - winner.outcome.total, draws, sorted(read))
-    )
+    draws = _enough(economics, read)
+    mine = evaluate(winner.case, draws).total
+    of_winner = variance_shares(mine, draws, sorted(read))
+    of_margin: dict[str, float] = {}
+    if runner_up is not None:
+        theirs = evaluate(runner_up.case, draws).total
+        of_margin = variance_shares(theirs - mine, draws, sorted(read))
     rows = [
         _row(economics.quantities[key], of_winner.get(key, 0.0), of_margin.get(key, 0.0))
         for key in read
@@ -88,6 +92,14 @@ def ledger(
     facts = {cost.case.facts.name: cost.case.facts for cost in economics.costs}
     counted = [row for one in facts.values() for row in _design_rows(one)]
     return (*rows, *counted, *_offer_rows(economics.costs))
+
+
+def _enough(economics: Economics, read: set[str]) -> Draws:
+    """Draws for shares of variance: of few, pairs of quantities look as if they hung together."""
+    if len(next(iter(economics.draws.values()))) >= SHARE_DRAWS:
+        return economics.draws
+    needed = [economics.quantities[key] for key in sorted(read)]
+    return draw(needed, SHARE_DRAWS, economics.plan.requirement.seed)
 
 
 def _row(quantity: Quantity, of_winner: float, of_margin: float) -> LedgerRow:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpufabric.catalog.collection import Catalog
+from gpufabric.catalog.switch import Switch
 from gpufabric.core.text import _
 from gpufabric.planner.network_share import networks_share
 from gpufabric.planner.plan import CandidatePlan, Plan
+from gpufabric.planner.quantity_words import fabric_label
 
 __all__ = ["Pitfall", "pitfalls"]
 
@@ -40,7 +42,7 @@ class Pitfall:
 
 def pitfalls(plan: Plan) -> tuple[Pitfall, ...]:
     """Return the mistakes found in a plan's spec, those of the whole spec first."""
-    found = [*_skill(plan), *_vendor(plan), *_growth(plan), *_latency(plan)]
+    found = [*_skill(plan), *_vendor(plan), *_growth(plan), *_latency(plan), *_direct(plan)]
     for one in plan.candidates:
         found += [*_blocked(one), *_share(one, plan.catalog), *_unpriced(one)]
     return tuple(found)
@@ -67,20 +69,31 @@ def _skill(plan: Plan) -> Iterator[Pitfall]:
 
 
 def _vendor(plan: Plan) -> Iterator[Pitfall]:
+    """Yield candidates whose switches one vendor alone makes, and a plan with one vendor."""
     makers = {
         switch.vendor
         for one in plan.candidates
         for switch in one.design.switches.by_tier().values()
     }
+    remedy = _("Add a candidate with another vendor's switch, to have a price to bargain with.")
     if len(makers) == 1:
-        yield Pitfall(
-            "single_vendor",
-            "",
-            _("All candidates have switches of one vendor, {vendor}.").format(
-                vendor=next(iter(makers))
-            ),
-            _("Add a candidate with another vendor's switch, to have a price to bargain with."),
-        )
+        what = _("All candidates have switches of one vendor, {vendor}.")
+        yield Pitfall("single_vendor", "", what.format(vendor=next(iter(makers))), remedy)
+        return
+    for one in plan.candidates:
+        fabric = one.candidate.fabric
+        of_fabric = {
+            device.vendor
+            for device in plan.catalog.devices
+            if isinstance(device, Switch) and device.fabric == fabric
+        }
+        if len(of_fabric) == 1:
+            what = _("{fabric} switches come from one vendor alone, {vendor}.").format(
+                fabric=fabric_label(fabric), vendor=next(iter(of_fabric))
+            )
+            yield Pitfall(
+                "single_vendor", one.name, what, _("Settle prices of growth and spares in advance.")
+            )
 
 
 def _growth(plan: Plan) -> Iterator[Pitfall]:
@@ -105,6 +118,16 @@ def _latency(plan: Plan) -> Iterator[Pitfall]:
             "",
             _("Inference is served, and latency is said not to matter: only bandwidth counts."),
             _("Leave out workload.latency_sensitive, or set it to true."),
+        )
+
+
+def _direct(plan: Plan) -> Iterator[Pitfall]:
+    if plan.requirement.workload.gpudirect is False:
+        yield Pitfall(
+            "gpudirect_off",
+            "",
+            _("GPUDirect RDMA is off: all that GPUs send is copied through host memory."),
+            _("Load nvidia-peermem or use DMA-BUF; without it no network is worth its price."),
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.core.errors import InputError
+from gpufabric.core.text import _
 from gpufabric.cost.case import Case
 from gpufabric.cost.outcome import Outcome, evaluate
 from gpufabric.cost.quantity import draw
@@ -16,10 +17,11 @@ from gpufabric.cost.uncertainty import chance_below
 from gpufabric.model.requirement import Requirement
 from gpufabric.model.spec_parts import Candidate
 from gpufabric.planner.economics import CaseCost, Economics, cases_of, quantities_of
+from gpufabric.planner.flips import Flip, Knob, flip
 from gpufabric.planner.plan import CandidatePlan, Plan, plan_candidate
 from gpufabric.planner.ranking import measure
 
-__all__ = ["GPU_HOUR_USD", "ScaleCell", "ScaleChart", "scale_chart"]
+__all__ = ["GPU_HOUR_USD", "ScaleCell", "ScaleChart", "scale_chart", "size_flip"]
 
 Floats = NDArray[np.float64]
 
@@ -212,7 +214,8 @@ def _cell(
     order = sorted(range(len(totals)), key=lambda at: (measure(totals[at], decide_by), at))
     best = outcomes[order[0]].case
     mine = totals[order[0]]
-    theirs = totals[order[1]] if len(order) > 1 else mine
+    others = [at for at in order[1:] if not np.array_equal(totals[at], mine)]  # no twins
+    theirs = totals[others[0]] if others else mine
     margin = measure(theirs, decide_by) - measure(mine, decide_by)
     return ScaleCell(
         gpus,
@@ -220,10 +223,10 @@ def _cell(
         best.name,
         best.facts.fabric,
         "" if best.offer is None else best.offer.name,
-        outcomes[order[1]].case.name if len(order) > 1 else "",
+        outcomes[others[0]].case.name if others else "",
         margin,
         margin / measure(mine, decide_by),
-        chance_below(mine, theirs) if len(order) > 1 else 1.0,
+        chance_below(mine, theirs) if others else 1.0,
     )
 
 
@@ -233,3 +236,12 @@ def _total(outcome: Outcome, value_usd: float | None) -> Floats:
         return outcome.total
     lost: Floats = outcome.group("opportunity") / outcome.gpu_hour_usd
     return outcome.paid + lost * value_usd
+
+
+def size_flip(chart: ScaleChart, gpus: int, advised: str) -> Flip:
+    """Return what another number of GPUs does to the advice, the network designed anew."""
+    winners = {cell.gpus: cell.winner for cell in chart.drawn}
+    winners[gpus] = advised
+    sizes = tuple(float(size) for size in sorted(winners))
+    knob = Knob("gpus", _("GPUs"), "", float(gpus), sizes, is_continuous=False)
+    return flip(knob, lambda size: winners[round(size)], advised)

@@ -1,0 +1,232 @@
+"""An advice is what its draws say: who wins, by how much, why, and what would change it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpufabric.cost.outcome import evaluate
+from gpufabric.cost.quantity import draw
+from gpufabric.planner.advice import advise
+from gpufabric.planner.cash import cash_flow
+from gpufabric.planner.knobs import FLIP_DRAWS
+from gpufabric.planner.ranking import rank
+from gpufabric.planner.scale import scale_chart
+from tests.planner.worked import SMALL, advice, money
+
+
+def test_the_winner_has_the_least_mean_and_the_confidence_counts_draws() -> None:
+    found, costs = advice(), money().costs
+    means = {cost.name: float(cost.outcome.total.mean()) for cost in costs}
+    assert found.winner == min(means, key=lambda name: (means[name], name))
+    first = money().cost(found.winner).outcome.total
+    second = money().cost(found.runner_up).outcome.total
+    assert found.confidence == pytest.approx(float(np.mean(first < second)))
+    assert found.margin is not None
+    assert found.margin.mean == pytest.approx(float(np.mean(second - first)))
+    apart = [case for case in found.ranking if not case.same_as]
+    assert sum(case.best_chance for case in found.ranking) == pytest.approx(1)
+    assert [case.decided_by_usd for case in apart] == sorted(c.decided_by_usd for c in apart)
+
+
+def test_the_same_network_twice_is_no_runner_up() -> None:
+    twins = {case.name: case.same_as for case in advice().ranking if case.same_as}
+    assert twins == {"roce-again": "roce", "roce-again+naas": "roce+naas"}
+    assert advice().runner_up not in twins
+
+
+def test_deciding_by_p90_ranks_by_it() -> None:
+    question = money().plan.requirement.cost.model_copy(update={"decide_by": "p90"})
+    for case in rank(money().costs, question):
+        total = money().cost(case.name).outcome.total
+        assert case.decided_by_usd == pytest.approx(float(np.quantile(total, 0.9)))
+
+
+def test_a_budget_excludes_what_costs_more_at_the_start() -> None:
+    starts = {case.name: case.start_usd.mean for case in advice().ranking}
+    between = (starts["roce"] + starts["infiniband"]) / 2
+    question = money().plan.requirement.cost.model_copy(update={"budget_usd": between})
+    ranking = rank(money().costs, question)
+    over = {case.name for case in ranking if case.exceeds_budget}
+    assert over == {name for name, usd in starts.items() if usd > between} == {"infiniband"}
+    assert ranking[-1].name == "infiniband"
+    assert ranking[-1].best_chance == 0
+
+
+def test_reasons_and_objections_add_up_to_the_difference() -> None:
+    found = advice()
+    for one in found.contrasts:
+        mine = money().cost(found.winner).outcome.items
+        theirs = money().cost(one.other).outcome.items
+        saved = {
+            item: float(np.mean(theirs.get(item, 0.0))) - float(np.mean(mine.get(item, 0.0)))
+            for item in {*mine, *theirs}
+        }
+        assert sum(saved.values()) == pytest.approx(one.saved.mean)
+        best = sorted((usd for usd in saved.values() if usd > 0), reverse=True)
+        assert [reason.saved.mean for reason in one.reasons] == pytest.approx(best[:3])
+        for reason in (*one.reasons, *one.objections):
+            assert reason.saved.mean == pytest.approx(saved[reason.item])
+            assert one.other in reason.sentence
+    assert found.reasons == found.contrasts[0].reasons
+    assert [one.role for one in found.contrasts] == ["runner_up", "other_fabric", "other_way"]
+
+
+def test_regret_is_what_the_best_of_each_draw_would_have_saved() -> None:
+    found = advice()
+    names = [case.name for case in found.ranking if not case.same_as]
+    totals = np.stack([money().cost(name).outcome.total for name in names])
+    lost = totals - totals.min(axis=0)
+    assert [one.name for one in found.regrets] == names
+    for one, row in zip(found.regrets, lost, strict=True):
+        assert one.mean_usd == pytest.approx(float(row.mean()))
+        assert one.p90_usd == pytest.approx(float(np.quantile(row, 0.9)))
+        assert one.chance * one.if_wrong_usd == pytest.approx(one.mean_usd)
+    assert found.regrets[0].mean_usd == min(one.mean_usd for one in found.regrets)
+
+
+def test_on_either_side_of_a_flip_point_another_case_wins() -> None:
+    found, economics = advice(), money()
+    turned = [one for one in found.flips if one.key == "staff.usd_per_year"]
+    assert len(turned) == 1
+    change = turned[0].below
+    assert change is not None
+    cases = [economics.cost(case.name).case for case in found.ranking if not case.same_as]
+    draws = draw(economics.quantities.values(), FLIP_DRAWS, economics.plan.requirement.seed)
+
+    def winner(usd: float) -> str:
+        column = np.full(FLIP_DRAWS, usd)
+        given = {**draws, "staff.usd_per_year": column}
+        return min((float(evaluate(case, given).total.mean()), case.name) for case in cases)[1]
+
+    assert winner(1.02 * change.value) == found.winner
+    assert winner(0.98 * change.value) == change.winner != found.winner
+    assert f"{change.winner} is best" in turned[0].sentence
+    assert turned[0].sentence in found.conditions
+    order = [one.flips for one in found.flips]
+    assert order == sorted(order, reverse=True)
+
+
+def test_every_kind_of_knob_is_turned() -> None:
+    keys = {one.key for one in advice().flips}
+    assert {
+        "gpu_hour.usd.h100",
+        "switch_price.infiniband",
+        "switch_price.roce",
+        "skill.infiniband",
+        "skill.roce",
+        "horizon_years",
+        "fee.naas",
+        "misconfiguration.per_gpu_year",
+        "failure.optical_link",
+    } <= keys
+    for one in advice().flips:
+        assert len(one.values) == len(one.winners)
+        assert list(one.values) == sorted(one.values)
+        assert one.flips == (len({*one.winners, advice().winner}) > 1)
+
+
+def test_what_is_dominated_is_worse_in_nothing_that_its_better_has() -> None:
+    points = {point.name: point for point in advice().pareto}
+    assert not points[advice().winner].is_dominated
+    told = [point for point in points.values() if point.is_dominated]
+    assert told
+    for point in told:
+        better = points[point.dominated_by]
+        assert better.cost_usd <= point.cost_usd * (1 + 1e-9)
+        assert better.performance >= point.performance * (1 - 1e-9)
+        assert better.risk_usd <= point.risk_usd * (1 + 1e-9)
+        assert better.staff_fte <= point.staff_fte * (1 + 1e-9)
+        assert better.name in point.sentence
+    assert all(0 < point.performance <= 1 for point in points.values())
+
+
+def test_months_and_years_end_at_the_total() -> None:
+    for cost in money().costs:
+        flow = cash_flow(cost)
+        total, paid = cost.outcome.total.mean(), cost.outcome.paid.mean()
+        assert flow.cumulative_usd[-1] == pytest.approx(float(total))
+        assert flow.cumulative_paid_usd[-1] == pytest.approx(float(paid))
+        undiscounted = sum(float(v.mean()) for v in cost.outcome.once.values())
+        undiscounted += 4 * sum(float(v.mean()) for v in cost.outcome.yearly.values())
+        assert float((flow.paid_usd + flow.lost_usd).sum()) == pytest.approx(undiscounted)
+        assert len(flow.cumulative_usd) == 49
+
+
+def test_a_cheap_subscription_is_never_overtaken_and_a_dear_one_at_once() -> None:
+    head = "{gpus: 128, host: dgx-h100, candidates: [roce], cost: {draws: 256}, offers: "
+    cheap = advice(head + "[{name: gift, usd_per_port_month: 1}]}").break_evens[0]
+    dear = advice(head + "[{name: gold, usd_per_port_month: 5000, setup_usd: 9000000}]}")
+    assert cheap.month is cheap.paid_month is None
+    assert (dear.break_evens[0].month, dear.break_evens[0].paid_month) == (0, 0)
+
+
+def test_the_ledger_has_every_number_that_was_read_once() -> None:
+    found = advice()
+    keys = [row.key for row in found.ledger]
+    assert len(keys) == len(set(keys))
+    read = set().union(*(cost.outcome.keys for cost in money().costs))
+    assert read <= set(keys)
+    assert {"design.roce.switches", "design.infiniband.max_w", "forecast.roce.step_s"} <= set(keys)
+    for row in found.ledger:
+        assert row.label != row.key
+        assert row.source
+        assert row.low <= row.mid <= row.high
+    free = [row for row in found.ledger if row.key in read]
+    assert 0.5 < sum(row.share_of_winner for row in free) <= 1.05
+    largest = [max(row.share_of_winner, row.share_of_margin) for row in free]
+    assert largest == sorted(largest, reverse=True)
+
+
+def test_the_chart_is_the_ranking_at_the_specs_own_size() -> None:
+    economics = money()
+    ranked = [economics.cost(case.name) for case in advice().ranking if not case.same_as]
+    chart = scale_chart(economics, ranked, [64, 128])
+    assert chart.sizes == (64, 128)
+    assert len(chart.cells) == 2 * len(chart.gpu_hour_usd)
+    own = next(cell for cell in chart.drawn if cell.gpus == 128)
+    assert (own.winner, own.runner_up) == (advice().winner, advice().runner_up)
+    assert all(cell.margin_usd >= 0 for cell in chart.cells)
+    again = advise(economics, sizes=[64, 128])
+    size = next(one for one in again.flips if one.key == "gpus")
+    assert size.values == (64.0, 128.0)
+    assert size.winners[1] == again.winner
+
+
+def test_pitfalls_name_what_the_spec_gets_wrong() -> None:
+    spec = (
+        "{gpus: 256, host: dgx-h100, team: {ethernet: none, infiniband: none}, "
+        "workload: {kind: inference, latency_sensitive: false, gpudirect: false, "
+        "model: deepseek-v3, parallelism: {tp: 1, ep: 64}}, cost: {draws: 64}, "
+        "candidates: [{fabric: roce, switch: sn5600, oversubscription: 2, tiers: 2}, infiniband]}"
+    )
+    found = {one.key: one for one in advice(spec).pitfalls}
+    for key in (
+        "no_lossless_skill",
+        "no_infiniband_skill",
+        "latency_ignored",
+        "gpudirect_off",
+        "oversubscribed_alltoall",
+        "single_vendor",
+    ):
+        assert found[key].sentence, key
+        assert found[key].remedy, key
+    assert "2:1" in found["oversubscribed_alltoall"].sentence
+    assert "64 GPUs" in found["oversubscribed_alltoall"].sentence
+    quiet = {one.key for one in advice().pitfalls}
+    assert not quiet & {"no_lossless_skill", "latency_ignored", "gpudirect_off"}
+
+
+def test_money_is_told_in_the_currency_of_the_site() -> None:
+    site = "site: {currency: CNY, currency_rate: 7.1, currency_date: 2026-11-30}, "
+    found = advice(SMALL.replace("{gpus", "{" + site + "gpus", 1)).currency
+    assert (found.code, found.rate, found.date) == ("CNY", 7.1, "2026-11-30")
+
+
+def test_the_same_plan_gives_the_same_advice() -> None:
+    again = advise(replace(money()), sizes=())
+    assert again.ranking == advice().ranking
+    assert again.flips == advice().flips
+    assert again.ledger == advice().ledger
