@@ -23,10 +23,10 @@ def test_the_last_lines_are_the_paths(capsys: Capture, spec: Path, tmp_path: Pat
     ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"))
     assert ended.code == 0
     assert ended.err == ""
-    paths = [Path(line) for line in ended.out.splitlines()[-15:]]
+    paths = [Path(line) for line in ended.out.splitlines()[-18:]]
     assert all(path.is_file() for path in paths)
-    assert paths[0] == tmp_path / "out/plan.json"
-    assert ended.out.splitlines()[-16] == ""
+    assert paths[0] == tmp_path / "out/report.html"
+    assert ended.out.splitlines()[-19] == ""
 
 
 def test_a_long_path_is_not_broken(capsys: Capture, spec: Path, tmp_path: Path) -> None:

@@ -6,15 +6,20 @@ import os
 from pathlib import Path
 
 import pytest
+from jsonschema import validate
 
 from gpufabric.core.errors import InputError
 from gpufabric.model.files import load_fabric
+from gpufabric.planner.compare import plan_schema
 from gpufabric.report import output
 from gpufabric.report.output import MANIFEST, check_folder, folder_names, write_plan
+from tests.report.advices import BOTH as BOTH_ADVISED
+from tests.report.advices import advice
 from tests.report.designs import plan
 
 BOTH = "{gpus: 64, host: dgx-h100, candidates: [infiniband, roce]}"
 ONE = "{gpus: 64, host: dgx-h100, candidates: [roce]}"
+REPORTS = ["report.html", "report.md", "report.xlsx"]
 FILES = ["fabric.json", "bom.csv", "cables.csv", "addresses.csv", "topology.svg", "racks.svg"]
 
 
@@ -36,6 +41,19 @@ def test_everything_is_written_and_named(tmp_path: Path) -> None:
     assert all(path.stat().st_size for path in paths)
     assert set(contents(folder)) == {*wanted, MANIFEST}
     assert [entry.name for entry in folder.parent.iterdir()] == ["out"]
+
+
+def test_a_report_is_written_where_there_is_an_advice(tmp_path: Path) -> None:
+    told = advice(BOTH_ADVISED)
+    paths = write_plan(told.economics.plan, tmp_path / "out", advice=told)
+    names = [path.relative_to(tmp_path / "out").as_posix() for path in paths]
+    assert names[:6] == [*REPORTS, "plan.json", "bom.xlsx", "workload.html"]
+    content = json.loads((tmp_path / "out/plan.json").read_text())
+    assert content["advice"]["winner"] == told.winner
+    assert len(content["advice"]["ledger"]) == len(told.ledger)
+    validate(content, plan_schema())
+    write_plan(told.economics.plan, tmp_path / "again", advice=told)
+    assert contents(tmp_path / "out") == contents(tmp_path / "again")
 
 
 def test_what_is_written_is_what_was_planned(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from gpufabric.report.address_csv import ADDRESS_COLUMNS
 from gpufabric.report.bom_csv import BOM_COLUMNS
 from gpufabric.report.output import MANIFEST
 from gpufabric.topology.cable_table import CABLE_COLUMNS
-from tests.report.test_output import FILES
+from tests.report.test_output import FILES, REPORTS
 
 PAGE = Path(__file__).parent.parent.parent / "docs/reference/output-folder.md"
 BEGIN = "<!-- columns: written by tests/report/test_output_page.py --update -->\n"
@@ -42,5 +42,5 @@ def test_the_page_has_every_column(request: pytest.FixtureRequest) -> None:
 
 def test_the_page_names_every_file() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for name in ["plan.json", "bom.xlsx", "workload.html", MANIFEST, *FILES]:
+    for name in ["plan.json", "bom.xlsx", "workload.html", MANIFEST, *REPORTS, *FILES]:
         assert f"── {name} " in text

@@ -13,7 +13,10 @@ from gpufabric.cli.loading import CandidateNames, CatalogFolder, SpecFile, chose
 from gpufabric.cli.progress import Progress
 from gpufabric.core.text import _
 from gpufabric.model.requirement import Requirement
+from gpufabric.planner.advice import advise
 from gpufabric.planner.compare import Plan, plan_all, plan_candidate, plan_json
+from gpufabric.planner.economics import economics
+from gpufabric.report.decision_table import print_decision
 from gpufabric.report.output import check_folder, write_plan
 from gpufabric.report.side_by_side import terminal
 from gpufabric.report.terminal import print_paths, print_plan
@@ -42,18 +45,21 @@ def plan(
     as_json: _AsJson = False,
     catalog: CatalogFolder = None,
 ) -> None:
-    """Design all candidates of a spec, compare them, write everything."""
+    """Design all candidates of a spec, compare them, advise, write everything."""
     check_folder(output)
     requirement, known = load_spec(spec, catalog)
     with Progress() as progress:
         progress.tell(_("designing"))
         made = _planned(requirement, known, candidate)
-        paths = write_plan(made, output, progress.tell)
+        progress.tell(_("costs and advice"))
+        advice = advise(economics(made))
+        paths = write_plan(made, output, progress.tell, advice)
     if as_json:
-        content = {**plan_json(made), "files": [str(path) for path in paths]}
+        content = {**plan_json(made, advice), "files": [str(path) for path in paths]}
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
     else:
         print_plan(made, terminal())
+        print_decision(advice, terminal())
         print_paths(paths, terminal())
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "gpu_hour_usd",
     "interruptions",
     "lost_shares",
+    "misconfigurations",
     "stop_hours",
     "wanted_gpu_hours",
 ]
@@ -198,18 +199,24 @@ def _slower(case: Case, more: float) -> float:
 def _misconfiguration(case: Case, draws: Draws) -> Floats:
     """Share of GPU-hours that wrong settings take.
 
-    Incidents grow with the GPUs; each stops a share of a job, and costs what a stop costs.
+    Each incident stops a share of a job, and costs what a stop costs.
     """
-    skill = case.operator_skill
-    rate = case.facts.n_gpus * draws["misconfiguration.per_gpu_year"]
-    if case.facts.fabric == "infiniband":
-        rate = rate * draws["misconfiguration.fabric_factor.infiniband"]
-    if skill != "expert":
-        rate = rate * draws[f"misconfiguration.skill_factor.{skill}"]
+    rate = misconfigurations(case, draws)
     hours = stop_hours(case, draws)
     affected = case.facts.job_gpus * draws["misconfiguration.affected_share"]
     share: Floats = rate * hours * affected / (case.facts.n_gpus * HOURS_A_YEAR)
     return share
+
+
+def misconfigurations(case: Case, draws: Draws) -> Floats:
+    """Return the incidents by wrong settings of a year, which grow with the GPUs [1/year]."""
+    skill = case.operator_skill
+    rate: Floats = case.facts.n_gpus * draws["misconfiguration.per_gpu_year"]
+    if case.facts.fabric == "infiniband":
+        rate = rate * draws["misconfiguration.fabric_factor.infiniband"]
+    if skill != "expert":
+        rate = rate * draws[f"misconfiguration.skill_factor.{skill}"]
+    return rate
 
 
 def deployment_gpu_hours(case: Case, draws: Draws) -> Floats:

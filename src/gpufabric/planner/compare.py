@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpufabric.planner.comparison import ComparisonRow, comparison
 from gpufabric.planner.generation import plan_all
 from gpufabric.planner.plan import CandidatePlan, LeftOut, Plan, plan_candidate
-from gpufabric.planner.plan_file import plan_json, plan_schema
+from gpufabric.planner.plan_file import plan_json, plan_schema, spec_hash
 
 __all__ = [
     "CandidatePlan",
@@ -17,4 +17,5 @@ __all__ = [
     "plan_candidate",
     "plan_json",
     "plan_schema",
+    "spec_hash",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -16,13 +17,15 @@ from gpufabric.core.errors import InputError
 from gpufabric.cost.capital import CABLES, Amount, Capital, Share, range_note
 from gpufabric.model.requirement import Requirement
 from gpufabric.model.spec_parts import Site
+from gpufabric.planner.advice import Advice
+from gpufabric.planner.advice_file import AdviceFacts, advice_facts
 from gpufabric.planner.comparison import ComparisonRow, comparison
 from gpufabric.planner.plan import CandidatePlan, Plan
 from gpufabric.topology.bill import SECTIONS, BillLine, BillPower
 from gpufabric.topology.racks import rack_stages
 from gpufabric.workload.forecast import WorkloadForecast, told_digits
 
-__all__ = ["FORMAT_VERSION", "PlanFile", "plan_json", "plan_schema"]
+__all__ = ["FORMAT_VERSION", "PlanFile", "plan_json", "plan_schema", "spec_hash"]
 
 FORMAT_VERSION: Literal[1] = 1
 
@@ -144,6 +147,7 @@ class PlanFile:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     tool_version: str
+    spec_hash: str
     currency: str
     currency_rate: float | None
     requirement: Requirement
@@ -151,6 +155,7 @@ class PlanFile:
     comparison: list[ComparisonRow]
     sources: list[SourceFacts]
     assumptions: list[AssumptionFacts]
+    advice: AdviceFacts | None = None
     format: Literal["gpufabric-plan"] = "gpufabric-plan"
     format_version: Literal[1] = FORMAT_VERSION
 
@@ -160,11 +165,20 @@ def _adapter() -> TypeAdapter[PlanFile]:
     return TypeAdapter(PlanFile)
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
-    """Return the content of ``plan.json``; the same plan gives the same content."""
+def plan_json(plan: Plan, advice: Advice | None = None) -> dict[str, Any]:
+    """Return the content of ``plan.json``; the same plan gives the same content.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    advice
+        What to build of it; left out where None.
+    """
     requirement = plan.requirement
     content = PlanFile(
         tool_version=__version__,
+        spec_hash=spec_hash(requirement),
         currency=requirement.site.currency,
         currency_rate=_rate(requirement.site),
         requirement=requirement,
@@ -172,11 +186,18 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         comparison=list(comparison(plan.candidates)),
         sources=list(_sources(plan)),
         assumptions=list(_assumptions(requirement.site)),
+        advice=None if advice is None else advice_facts(advice),
     )
     dumped: dict[str, Any] = _adapter().dump_python(content, mode="json")
     for candidate in dumped["candidates"]:
         candidate["workload"] = told_digits(candidate["workload"])
+    dumped["advice"] = told_digits(dumped["advice"])
     return {key: dumped[key] for key in ("format", "format_version", *dumped)}
+
+
+def spec_hash(requirement: Requirement) -> str:
+    """Return the SHA-256 of a spec with every default filled in."""
+    return hashlib.sha256(requirement.model_dump_json().encode()).hexdigest()
 
 
 def plan_schema() -> dict[str, Any]:

@@ -3,6 +3,9 @@
 ::
 
     out/train-1024/
+    ├── report.html             the decision and everything behind it, on one page
+    ├── report.md               the decision in words
+    ├── report.xlsx             what each way costs, with live formulas
     ├── plan.json               everything, schema: gpufabric schema --of plan
     ├── bom.xlsx                bills, racks, cables, decisions, sources of all candidates
     ├── workload.html           what each network makes of the workload, with figures
@@ -28,7 +31,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,11 +40,15 @@ from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.files import write_bytes, write_text
 from gpufabric.core.text import _
 from gpufabric.model.files import save_fabric
+from gpufabric.planner.advice import Advice
 from gpufabric.planner.compare import CandidatePlan, Plan, plan_json
 from gpufabric.report.address_csv import addresses_csv
 from gpufabric.report.bom_csv import bom_csv
 from gpufabric.report.bom_xlsx import bom_xlsx
 from gpufabric.report.racks_svg import racks_svg
+from gpufabric.report.report_markdown import report_markdown
+from gpufabric.report.report_page import Drawings, report_html
+from gpufabric.report.report_xlsx import report_xlsx
 from gpufabric.report.topology_svg import topology_svg
 from gpufabric.report.workload_page import workload_page
 from gpufabric.topology.cable_table import cables_csv
@@ -51,12 +58,25 @@ __all__ = ["MANIFEST", "check_folder", "folder_names", "write_plan"]
 
 MANIFEST = "written.json"
 _FORMAT = "gpufabric-output"
-_RESERVED = frozenset({"plan.json", "bom.xlsx", "workload.html", MANIFEST})
+_RESERVED = frozenset(
+    {
+        "plan.json",
+        "bom.xlsx",
+        "report.html",
+        "report.md",
+        "report.xlsx",
+        "workload.html",
+        MANIFEST,
+    }
+)
 _SHOWN = 3
 
 
 def write_plan(
-    plan: Plan, folder: Path, told: Callable[[str], None] = lambda _name: None
+    plan: Plan,
+    folder: Path,
+    told: Callable[[str], None] = lambda _name: None,
+    advice: Advice | None = None,
 ) -> list[Path]:
     """Write all files of a plan to `folder` and return their paths.
 
@@ -68,6 +88,8 @@ def write_plan(
         Folder to make, or one that an earlier plan was written to.
     told
         Called with the name of each file before it is written.
+    advice
+        What to build of it; without, the report is not written.
 
     Raises
     ------
@@ -77,7 +99,7 @@ def write_plan(
     """
     check_folder(folder)
     with _replacing(folder) as new:
-        names = list(_write_all(plan, new, told))
+        names = list(_write_all(plan, new, told, advice))
         digests = {name: _digest(new / name) for name in names}
         content = {"format": _FORMAT, "format_version": 1, "files": digests}
         write_text(new / MANIFEST, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
@@ -98,17 +120,23 @@ def folder_names(plan: Plan) -> dict[str, str]:
     return found
 
 
-def _write_all(plan: Plan, folder: Path, told: Callable[[str], None]) -> Iterator[str]:
+def _write_all(
+    plan: Plan, folder: Path, told: Callable[[str], None], advice: Advice | None
+) -> Iterator[str]:
     """Write the files one by one; yield the name of each."""
-    content = plan_json(plan)
+    content = plan_json(plan, advice)
     folders = folder_names(plan)
-    steps: dict[str, Callable[[Path], object]] = {
+    drawings = {one.name: _drawings(plan, one) for one in plan.candidates}
+    steps: dict[str, Callable[[Path], object]] = {}
+    if advice is not None:
+        steps |= _report_steps(advice, [drawings[one.name] for one in plan.candidates])
+    steps |= {
         "plan.json": lambda path: write_text(path, _json(content)),
         "bom.xlsx": lambda path: write_bytes(path, bom_xlsx(plan, content)),
         "workload.html": lambda path: write_text(path, workload_page(plan)),
     }
     for candidate in plan.candidates:
-        for name, step in _candidate_steps(plan, candidate).items():
+        for name, step in _candidate_steps(candidate, drawings[candidate.name]).items():
             steps[f"{folders[candidate.name]}/{name}"] = step
     for name, step in steps.items():
         told(name)
@@ -116,16 +144,33 @@ def _write_all(plan: Plan, folder: Path, told: Callable[[str], None]) -> Iterato
         yield name
 
 
-def _candidate_steps(plan: Plan, one: CandidatePlan) -> Mapping[str, Callable[[Path], object]]:
-    fabric, site, prints = one.fabric, plan.requirement.site, one.placement.footprints
-    power = rack_power(fabric, prints, one.cabling)
+def _report_steps(
+    advice: Advice, drawings: Sequence[Drawings]
+) -> Mapping[str, Callable[[Path], object]]:
     return {
-        "fabric.json": lambda path: save_fabric(fabric, path),
+        "report.html": lambda path: write_text(path, report_html(advice, drawings)),
+        "report.md": lambda path: write_text(path, report_markdown(advice)),
+        "report.xlsx": lambda path: write_bytes(path, report_xlsx(advice)),
+    }
+
+
+def _drawings(plan: Plan, one: CandidatePlan) -> Drawings:
+    prints = one.placement.footprints
+    power = rack_power(one.fabric, prints, one.cabling)
+    site = plan.requirement.site
+    return Drawings(topology_svg(one.fabric), racks_svg(one.fabric, prints, power, site))
+
+
+def _candidate_steps(
+    one: CandidatePlan, drawings: Drawings
+) -> Mapping[str, Callable[[Path], object]]:
+    return {
+        "fabric.json": lambda path: save_fabric(one.fabric, path),
         "bom.csv": lambda path: write_bytes(path, bom_csv(one.bill)),
         "cables.csv": lambda path: write_bytes(path, cables_csv(one.cabling)),
-        "addresses.csv": lambda path: write_bytes(path, addresses_csv(one.addressing, fabric)),
-        "topology.svg": lambda path: write_text(path, topology_svg(fabric)),
-        "racks.svg": lambda path: write_text(path, racks_svg(fabric, prints, power, site)),
+        "addresses.csv": lambda path: write_bytes(path, addresses_csv(one.addressing, one.fabric)),
+        "topology.svg": lambda path: write_text(path, drawings.topology),
+        "racks.svg": lambda path: write_text(path, drawings.racks),
     }
 
 

@@ -20,12 +20,14 @@ __all__ = ["Book", "Column", "Formula", "Page", "cell", "column_range", "sheet_n
 CREATED = datetime(2000, 1, 1)  # noqa: DTZ001 - xlsxwriter wants it without a zone
 """Date of creation of every workbook, so that the same plan gives the same bytes."""
 
-Kind = Literal["text", "wrapped", "count", "decimal", "money", "share"]
+Kind = Literal["text", "wrapped", "count", "decimal", "exact", "money", "share", "usd"]
 _NUMBERS: dict[str, str] = {
     "count": "#,##0",
     "decimal": "#,##0.0",
+    "exact": "General",
     "money": "#,##0.00",
     "share": "0.0%",
+    "usd": "#,##0",
 }
 MAX_SHEET_NAME = 31
 _NOT_IN_SHEET_NAMES = str.maketrans(dict.fromkeys("[]:*?/\\'", "-"))
@@ -156,11 +158,21 @@ class Page:
     row: int
 
     def add(
-        self, values: Sequence[object], *, is_bold: bool = False, is_marked: bool = False
+        self,
+        values: Sequence[object],
+        *,
+        is_bold: bool = False,
+        is_marked: bool = False,
+        numbers: Kind | None = None,
     ) -> int:
-        """Write one row and return its number; None leaves a cell empty."""
+        """Write one row and return its number; None leaves a cell empty.
+
+        `numbers` is how numbers and formulas of this row look, where not as their columns say.
+        """
         for index, value in enumerate(values):
             kind = self.columns[index].kind if index < len(self.columns) else "text"
+            if numbers is not None and isinstance(value, int | float | Formula):
+                kind = numbers
             self._write(index, value, self.owner.format(kind, is_bold=is_bold, is_marked=is_marked))
         self.row += 1
         return self.row - 1

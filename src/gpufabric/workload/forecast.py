@@ -24,7 +24,13 @@ from gpufabric.workload.forecast_serving import ServingForecast, serving_forecas
 from gpufabric.workload.forecast_training import TrainingForecast, training_forecast
 from gpufabric.workload.network_view import view_of
 
-__all__ = ["CollectiveForecast", "WorkloadForecast", "forecast", "told_digits"]
+__all__ = [
+    "CollectiveForecast",
+    "WorkloadForecast",
+    "forecast",
+    "slowed_cluster",
+    "told_digits",
+]
 
 DIGITS = 6
 """Significant digits of numbers in files: far more than the intervals warrant."""
@@ -182,9 +188,7 @@ def _collectives(
     rows: list[CollectiveForecast] = []
     reasons: list[str] = []
     for op, sizes in OPERATIONS:
-        slowdown = slowdown_of(Span(cluster.n_domains, 1, op == "alltoall"), blocks)
-        wire = cluster.wire_gbytes_per_s
-        slowed = replace(cluster, wire_gbytes_per_s=wire / slowdown if wire else wire)
+        slowed, slowdown = slowed_cluster(cluster, blocks, op)
         found = estimate(slowed, op, np.array(sizes))
         reasons += found.extrapolates
         for at, size in enumerate(sizes):
@@ -203,6 +207,15 @@ def _collectives(
                 )
             )
     return tuple(rows), tuple(dict.fromkeys(reasons))
+
+
+def slowed_cluster(
+    cluster: Cluster, blocks: tuple[Block, ...], operation: str
+) -> tuple[Cluster, float]:
+    """Return the hosts at the rate that the network leaves a collective, and how much it slows."""
+    slowdown = slowdown_of(Span(cluster.n_domains, 1, operation == "alltoall"), blocks)
+    wire = cluster.wire_gbytes_per_s
+    return replace(cluster, wire_gbytes_per_s=wire / slowdown if wire else wire), slowdown
 
 
 def _words(error: InputError) -> tuple[str, ...]:

@@ -1,0 +1,157 @@
+"""The first screen of the report: who reads nothing else still decides rightly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from gpufabric.core.text import _
+from gpufabric.planner.advice import Advice, RankedCase
+from gpufabric.report.amounts import Currency
+from gpufabric.report.chart import Chart, case_colour, chart_html, layout, percent
+from gpufabric.report.decision_words import Decision, decision_of, network_words
+from gpufabric.report.figure_style import INK
+
+__all__ = ["decision_html", "ranges_chart"]
+
+MOST_CASES = 6
+MOST_PITFALLS = 3
+
+
+def decision_html(advice: Advice, currency: Currency) -> str:
+    """Return the card with the verdict."""
+    told = decision_of(advice)
+    left = [
+        f'<h2>{escape(told.headline)}</h2><p class="what">{escape(told.network)}</p>',
+        f'<p class="answer">{escape(told.answer)} <b>{escape(told.sure)}</b></p>',
+        _keys(told),
+        _list(_("Why"), told.reasons, "ol"),
+        _list(_("What speaks against it"), told.objections[:2], "ul"),
+        _list(_("Buy or subscribe"), [told.ownership] if told.ownership else [], "ul"),
+    ]
+    right = [
+        chart_html(ranges_chart(advice, currency)),
+        _list(_("What would change it"), told.conditions, "ul", _("Nothing that was tried.")),
+    ]
+    wide = ""
+    if told.wrong:
+        wide += f"<h3>{escape(_('If it is wrong'))}</h3><p>{escape(told.wrong)}</p>"
+    return (
+        f'<div class="verdict"><div>{"".join(left)}</div><div>{"".join(right)}</div>'
+        f'<div class="wide two"><div>{wide}</div><div>{_pitfalls(told)}</div></div></div>'
+    )
+
+
+def _keys(told: Decision) -> str:
+    cells = "".join(
+        f'<div class="key"><b>{escape(value)}</b><span>{escape(words)}</span></div>'
+        for value, words in told.keys
+    )
+    return f'<div class="keys">{cells}</div>'
+
+
+def _list(title: str, sentences: Sequence[str], tag: str, otherwise: str = "") -> str:
+    if not sentences:
+        return f"<h3>{escape(title)}</h3><p>{escape(otherwise)}</p>" if otherwise else ""
+    items = "".join(f"<li>{_with_topic(words)}</li>" for words in sentences)
+    return f"<h3>{escape(title)}</h3><{tag}>{items}</{tag}>"
+
+
+def _with_topic(words: str) -> str:
+    """Return a sentence with what stands before its first colon in bold."""
+    for colon in (": ", "\uff1a"):
+        topic, found, rest = words.partition(colon)
+        if found and len(topic) < 64:
+            return f"<b>{escape(topic)}{colon}</b>{escape(rest)}"
+    return escape(words)
+
+
+def _pitfalls(told: Decision) -> str:
+    if not told.pitfalls:
+        words = _("None was found.")
+        return f"<h3>{escape(_('Pitfalls in this spec'))}</h3><p>{escape(words)}</p>"
+    items = "".join(
+        f"<li>{escape(what)} <b>{escape(remedy)}</b></li>"
+        for what, remedy in told.pitfalls[:MOST_PITFALLS]
+    )
+    rest = len(told.pitfalls) - MOST_PITFALLS
+    if rest > 0:
+        words = _("and {n} more: see plan.json").format(n=rest)
+        items += f"<li>{escape(words)}</li>"
+    title = escape(_("Pitfalls in this spec"))
+    return f'<h3>{title}</h3><ul class="pit">{items}</ul>'
+
+
+def ranges_chart(advice: Advice, currency: Currency) -> Chart:
+    """Draw the range of what each way costs, the best on top."""
+    shown = advice.ranking[:MOST_CASES]
+    names = [case.name for case in shown]
+    plans = {plan.name: plan for plan in advice.economics.plan.candidates}
+    return Chart(
+        name="decision-ranges",
+        title=_("Cost over {years} years [million {code}]").format(
+            years=advice.horizon_years, code=currency.code
+        ),
+        words=_("Mean, and the range that holds eight of ten draws; lost GPU-hours included."),
+        traces=_ranges(shown, list(plans), currency.per_usd / 1e6),
+        layout=layout(
+            48 + (40 if len(shown) < 5 else 30) * len(shown),
+            showlegend=False,
+            xaxis={"rangemode": "tozero"},
+            yaxis={
+                "type": "category",
+                "categoryorder": "array",
+                "categoryarray": names,
+                "range": [len(names) - 0.6, -0.75],
+                "showgrid": False,
+            },
+        ),
+        heads=[_("Way"), _("network"), _("mean"), _("P10 to P90"), _("chance to be best")],
+        rows=[
+            [
+                case.label,
+                network_words(plans[case.candidate]),
+                currency.words(case.total.mean),
+                f"{currency.words(case.total.p10)} – {currency.words(case.total.p90)}",
+                percent(case.best_chance),
+            ]
+            for case in shown
+        ],
+    )
+
+
+def _ranges(
+    shown: Sequence[RankedCase], candidates: Sequence[str], scale: float
+) -> list[dict[str, Any]]:
+    """Return a bar for the range of each way, and the mean on it."""
+    data: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [case.total.p10 * scale, case.total.p90 * scale],
+            "y": [case.name, case.name],
+            "line": {
+                "width": 9,
+                "color": case_colour(candidates.index(case.candidate), is_offer=bool(case.offer)),
+            },
+            "hoverinfo": "skip",
+        }
+        for case in shown
+    ]
+    middle = [case.total.mean * scale for case in shown]
+    data.append(
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "x": middle,
+            "y": [case.name for case in shown],
+            "text": [f"{value:,.2f}" for value in middle],
+            "textposition": "top center",
+            "textfont": {"size": 11},
+            "cliponaxis": False,
+            "marker": {"size": 9, "color": "#ffffff", "line": {"color": INK, "width": 2}},
+            "hovertemplate": "%{y}: %{x:.3f}<extra></extra>",
+        }
+    )
+    return data

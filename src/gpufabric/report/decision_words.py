@@ -1,0 +1,238 @@
+"""The decision in words: what to do, how sure that is, why, and what would turn it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpufabric.core.text import _
+from gpufabric.cost.outcome import evaluate
+from gpufabric.cost.quantity import one_draw
+from gpufabric.planner.advice import Advice, RankedCase
+from gpufabric.planner.compare import CandidatePlan
+from gpufabric.report.amounts import Currency, currency_of
+from gpufabric.report.chart import percent
+from gpufabric.report.cost_charts import crossing_words
+from gpufabric.report.flip_chart import nearest_flips
+from gpufabric.report.topology_words import family_words, protocol_words
+
+__all__ = ["Decision", "decision_of", "money_words", "network_words", "spec_words"]
+
+MOST_CONDITIONS = 5
+SURE, LIKELY, LEANING = 0.9, 0.75, 0.6
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the first screen says.
+
+    Parameters
+    ----------
+    headline, network, answer
+        What to do, what network that is, and what it costs beside the next best.
+    sure
+        How sure that is, a sentence.
+    keys
+        Key figures: value and what it is.
+    reasons, objections
+        Why, and what speaks against it: sentences with numbers.
+    conditions
+        What would change the advice.
+    wrong
+        What it costs if another turns out better.
+    ownership
+        From when on owning costs no more than the subscription; empty without an offer.
+    pitfalls
+        Mistakes found in the spec: what is wrong, and what to do.
+    """
+
+    headline: str
+    network: str
+    answer: str
+    sure: str
+    keys: tuple[tuple[str, str], ...]
+    reasons: tuple[str, ...]
+    objections: tuple[str, ...]
+    conditions: tuple[str, ...]
+    wrong: str
+    ownership: str
+    pitfalls: tuple[tuple[str, str], ...]
+
+
+def decision_of(advice: Advice) -> Decision:
+    """Return the decision in words."""
+    plan = advice.economics.plan
+    currency = currency_of(plan.requirement.site)
+    winner = advice.ranked(advice.winner)
+    first = advice.contrast("runner_up")
+    return Decision(
+        headline=_headline(winner),
+        network=network_words(plan.candidate(winner.candidate)),
+        answer=_answer(advice, winner, currency),
+        sure=_sure(advice),
+        keys=_keys(advice, winner, currency),
+        reasons=tuple(one.sentence for one in advice.reasons),
+        objections=(
+            *_skewed(advice, currency),
+            *(() if first is None else (one.sentence for one in first.objections)),
+        ),
+        conditions=_conditions(advice),
+        wrong=_wrong(advice, currency),
+        ownership=" ".join(
+            crossing_words(one)
+            for one in advice.break_evens
+            if advice.winner in (one.bought, one.subscribed)
+        ),
+        pitfalls=tuple(
+            (
+                f"{pitfall.candidate}: {pitfall.sentence}"
+                if pitfall.candidate
+                else pitfall.sentence,
+                pitfall.remedy,
+            )
+            for pitfall in advice.pitfalls
+        ),
+    )
+
+
+def spec_words(advice: Advice) -> str:
+    """Return for what cluster the decision is."""
+    plan = advice.economics.plan
+    first = plan.candidates[0]
+    words = _("{gpus} GPUs on {hosts} × {host}").format(
+        gpus=f"{first.n_gpus:,}",
+        hosts=f"{int(first.summary['hosts']):,}",
+        host=first.design.host.name,
+    )
+    name = plan.requirement.name
+    return f"{name}: {words}" if name else words
+
+
+def network_words(plan: CandidatePlan) -> str:
+    """Return a candidate's network in words: protocol, topology, switches."""
+    switches = dict.fromkeys(one.name for one in plan.design.switches.by_tier().values())
+    return ", ".join([protocol_words(plan.fabric), family_words(plan.fabric), " + ".join(switches)])
+
+
+def money_words(amount_usd: float, currency: Currency) -> str:
+    """Return an amount to three digits: what a decision needs.
+
+    Examples
+    --------
+    >>> money_words(559_153.0, Currency("USD", 1.0)), money_words(8_664_988.0, Currency("USD", 1.0))
+    ('559,000 USD', '8.66 M USD')
+    """
+    amount = amount_usd * currency.per_usd
+    if abs(amount) >= 999_500:
+        millions = float(f"{amount / 1e6:.3g}")
+        digits = 2 if abs(millions) < 10 else 1 if abs(millions) < 100 else 0
+        return f"{millions:,.{digits}f} M {currency.code}"
+    return f"{float(f'{amount:.3g}'):,.0f} {currency.code}"
+
+
+def _headline(winner: RankedCase) -> str:
+    if winner.offer:
+        return _("Subscribe to {candidate} from {offer}").format(
+            candidate=winner.candidate, offer=winner.offer
+        )
+    return _("Buy {candidate}").format(candidate=winner.candidate)
+
+
+def _decided(advice: Advice, case: RankedCase) -> float:
+    return case.total.p90 if advice.decide_by == "p90" else case.total.mean
+
+
+def _answer(advice: Advice, winner: RankedCase, currency: Currency) -> str:
+    cost = money_words(_decided(advice, winner), currency)
+    if not advice.runner_up:
+        return _("It costs {cost} over {years} years. No other way was there to compare.").format(
+            cost=cost, years=advice.horizon_years
+        )
+    other = advice.ranked(advice.runner_up)
+    gap = _decided(advice, other) - _decided(advice, winner)
+    words = (
+        _("In nine of ten draws it stays under {cost} over {years} years, {gap} ({share}) less ")
+        if advice.decide_by == "p90"
+        else _("It costs {cost} over {years} years, {gap} ({share}) less ")
+    )
+    told = words.format(
+        cost=cost,
+        years=advice.horizon_years,
+        gap=money_words(gap, currency),
+        share=percent(gap / abs(_decided(advice, other))),
+    )
+    return told + _("than the next best, {other}.").format(other=other.label)
+
+
+def _sure(advice: Advice) -> str:
+    if advice.confidence is None:
+        return ""
+    words = {"other": advice.runner_up, "share": percent(advice.confidence)}
+    if advice.confidence >= SURE:
+        return _("Sure: cheaper than {other} in {share} of all draws.").format(**words)
+    if advice.confidence >= LIKELY:
+        return _("Likely: cheaper than {other} in {share} of all draws.").format(**words)
+    if advice.confidence >= LEANING:
+        return _(
+            "Leaning: cheaper than {other} in {share} of all draws. Settle what would change it "
+            "before you sign."
+        ).format(**words)
+    return _(
+        "Nearly a draw: cheaper than {other} in {share} of all draws. Choose by what you know "
+        "better than these numbers."
+    ).format(**words)
+
+
+def _keys(advice: Advice, winner: RankedCase, currency: Currency) -> tuple[tuple[str, str], ...]:
+    found = [
+        (
+            money_words(winner.total.mean, currency),
+            _("in all, over {n} years").format(n=advice.horizon_years),
+        ),
+        (money_words(winner.start_usd.mean, currency), _("due at the start")),
+    ]
+    if advice.confidence is not None and advice.margin is not None:
+        found.append((percent(advice.confidence), _("chance to be cheaper than the next")))
+        regret = next(one for one in advice.regrets if one.name == winner.name)
+        found.append(
+            (money_words(regret.if_wrong_usd, currency), _("lost if it is the wrong choice"))
+        )
+    return tuple(found)
+
+
+def _skewed(advice: Advice, currency: Currency) -> tuple[str, ...]:
+    """Tell where the advice rests on what may go wrong, not on what is most likely."""
+    if not advice.runner_up:
+        return ()
+    money = advice.economics
+    best, other = money.cost(advice.winner).case, money.cost(advice.runner_up).case
+    middle = one_draw(money.quantities.values())
+    gap = float((evaluate(other, middle).total - evaluate(best, middle).total)[0])
+    if gap >= 0:
+        return ()
+    return (
+        _(
+            "With every number at its most likely {other} costs {gap} less: the advice rests on "
+            "what may go wrong with it."
+        ).format(other=other.name, gap=money_words(-gap, currency)),
+    )
+
+
+def _conditions(advice: Advice) -> tuple[str, ...]:
+    return tuple(one.sentence for one in nearest_flips(advice.flips)[:MOST_CONDITIONS])
+
+
+def _wrong(advice: Advice, currency: Currency) -> str:
+    regret = next((one for one in advice.regrets if one.name == advice.winner), None)
+    other = next((one for one in advice.regrets if one.name == advice.runner_up), None)
+    if regret is None or other is None:
+        return ""
+    return _(
+        "In {share} of all draws another way is cheaper, then by {usd} in the mean. With {other} "
+        "that is {other_share}, by {other_usd}."
+    ).format(
+        share=percent(regret.chance),
+        usd=money_words(regret.if_wrong_usd, currency),
+        other=other.name,
+        other_share=percent(other.chance),
+        other_usd=money_words(other.if_wrong_usd, currency),
+    )

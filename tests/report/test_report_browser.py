@@ -1,0 +1,150 @@
+"""The report in a real browser: drawn, quiet, within the window, told in words, printed."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpufabric.core.text import use_language
+from gpufabric.report.report_page import report_html
+from tests.report.advices import BOTH, SERVING, advice, drawings
+from tests.report.browser import Browser, browser
+
+pytestmark = pytest.mark.needs("chromium")
+
+PAGES = {"en": (BOTH, "en"), "zh_CN": (BOTH, "zh_CN"), "serving": (SERVING, "en")}
+
+# What sticks out of the window, but for what stands in a box that scrolls.
+STICKS_OUT = """(() => {
+  const scrolls = (node) => {
+    for (let up = node.parentElement; up; up = up.parentElement) {
+      if (["auto", "scroll", "hidden"].includes(getComputedStyle(up).overflowX)) return true;
+    }
+    return false;
+  };
+  return [...document.body.querySelectorAll("*")]
+    .filter((node) => !node.closest("defs") && node.getBoundingClientRect().width > 0)
+    .filter((node) => node.getBoundingClientRect().right > innerWidth + 1 && !scrolls(node))
+    .map((node) => `${node.tagName} ${node.className?.baseVal ?? node.className}`);
+})()"""
+
+FIGURES = """[...document.querySelectorAll("figure")].map((figure) => ({
+  label: figure.querySelector("[role=img]")?.getAttribute("aria-label")
+    ?? figure.querySelector("svg title")?.textContent,
+  caption: figure.querySelector("figcaption").textContent,
+  drawn: figure.querySelectorAll("svg").length,
+  plot: figure.querySelector(".plot") !== null,
+  numbers: figure.querySelectorAll("details tbody tr").length,
+}))"""
+
+SETTLED = """new Promise((done) => {
+  const wide = () => [...document.querySelectorAll(".plot")].every((plot) =>
+    Math.abs(plot.clientWidth - (plot._fullLayout?.width ?? -9)) < 2);
+  const look = (left) => wide() || !left ? done(wide()) : setTimeout(() => look(left - 1), 50);
+  look(100);
+})"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def opened(
+    request: pytest.FixtureRequest, page: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Browser]:
+    """A page of the report, open at 1280 pixels."""
+    text, language = PAGES[request.param]
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    told = advice(text, language)
+    use_language(language)
+    try:
+        path.write_text(report_html(told, drawings(told)), encoding="utf-8")
+    finally:
+        use_language("en")
+    page.open(path, 1280)
+    return request.param, page
+
+
+def test_the_page_is_quiet_and_asks_for_nothing(opened: tuple[str, Browser]) -> None:
+    name, page = opened
+    assert page.complaints() == []
+    asked = [url for url in page.requests() if not url.startswith(("data:", "blob:"))]
+    assert [url.rsplit("/", 1)[-1] for url in asked] == ["report.html"]
+    assert page.ask("document.documentElement.lang") == ("zh-CN" if name == "zh_CN" else "en")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_sticks_out(opened: tuple[str, Browser], width: int) -> None:
+    _name, page = opened
+    page.resize(width)
+    assert page.ask(SETTLED)
+    assert page.ask("innerWidth") == width
+    assert page.ask(STICKS_OUT) == []
+    assert page.ask("document.documentElement.scrollWidth") <= width
+
+
+def test_every_figure_is_drawn_and_told_in_words(opened: tuple[str, Browser]) -> None:
+    _name, page = opened
+    figures: list[dict[str, Any]] = page.ask(FIGURES)
+    assert len(figures) >= 12
+    for figure in figures:
+        assert figure["drawn"]
+        assert len(figure["label"]) > 10
+        assert len(figure["caption"]) > 15
+        assert figure["numbers"] or not figure["plot"]
+
+
+def test_the_first_screen_holds_the_decision(opened: tuple[str, Browser]) -> None:
+    name, page = opened
+    page.resize(1280, 900)
+    assert page.ask(SETTLED)
+    bottom = page.ask("document.querySelector('.verdict').getBoundingClientRect().bottom + scrollY")
+    assert bottom < 1000
+    words = page.ask("document.querySelector('.verdict').innerText")
+    told = advice(*PAGES[name])
+    assert told.winner.split("+")[0] in words
+    assert told.reasons[0].sentence[-20:] in words
+
+
+def test_the_ledger_sorts_and_narrows(opened: tuple[str, Browser]) -> None:
+    name, page = opened
+    rows = "[...document.querySelectorAll('#ledger-table tbody tr')]"
+    n = page.ask(f"{rows}.length")
+    assert n == len(advice(*PAGES[name]).ledger)
+    likely = f"{rows}.map((row) => Number(row.cells[2].dataset.value))"
+    page.ask("document.querySelectorAll('#ledger-table th button')[2].click()")
+    assert page.ask(likely) == sorted(page.ask(likely), reverse=True)
+    page.ask("document.querySelectorAll('#ledger-table th button')[2].click()")
+    assert page.ask(likely) == sorted(page.ask(likely))
+    shown = f"{rows}.filter((row) => !row.hidden).length"
+    search = "document.querySelector('[data-filters] input[type=search]')"
+    page.ask(f"{search}.value = 'energy.pue'; {search}.dispatchEvent(new Event('input'))")
+    assert page.ask(shown) == 1
+    page.ask(f"{search}.value = ''; {search}.dispatchEvent(new Event('input'))")
+    page.ask("document.querySelector('[data-filters] input[type=checkbox]').click()")
+    assert page.ask(shown) == sum(row.is_assumed for row in advice(*PAGES[name]).ledger)
+    page.ask("document.querySelector('[data-filters] input[type=checkbox]').click()")
+    assert page.ask(shown) == n
+
+
+@pytest.mark.needs("pdftotext")
+def test_it_prints(opened: tuple[str, Browser], tmp_path: Path) -> None:
+    name, page = opened
+    (tmp_path / "report.pdf").write_bytes(page.printed())
+    text = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "report.pdf", "-"], capture_output=True, check=True
+    ).stdout.decode()
+    assert 5 < text.count("\f") < 60
+    told = advice(*PAGES[name])
+    first = text.split("\f", 1)[0]
+    assert told.winner.split("+")[0] in first
+    assert told.economics.plan.candidates[0].fabric.content_hash[:40] in "".join(text.split())
+    if name != "zh_CN":
+        assert "Pitfalls in this spec" in first
