@@ -7,8 +7,8 @@ from contextvars import copy_context
 
 from gpufabric.core.text import use_language
 from gpufabric.planner.advice import Advice, advise
-from gpufabric.planner.economics import economics
 from gpufabric.planner.compare import plan_all
+from gpufabric.planner.economics import economics
 from gpufabric.report.racks_svg import racks_svg
 from gpufabric.report.report_page import Drawings
 from gpufabric.report.topology_svg import topology_svg

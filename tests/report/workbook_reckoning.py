@@ -41,6 +41,7 @@ FUNCTIONS = {
     "LN": math.log,
     "EXP": math.exp,
     "PV": _pv,
+    "IF": lambda is_so, then, otherwise: then if is_so else otherwise,
     "SUMIF": _sumif,
 }
 

@@ -6,7 +6,18 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Term", "annuity", "exp", "greatest", "least", "log", "root", "term", "total"]
+__all__ = [
+    "Term",
+    "annuity",
+    "exp",
+    "greatest",
+    "least",
+    "log",
+    "root",
+    "term",
+    "total",
+    "where_at_most",
+]
 
 SUM, PRODUCT, POWER, ATOM = 1, 2, 3, 4
 """How tightly the last operation of a term binds."""
@@ -95,6 +106,13 @@ def least(first: Term | float, second: Term | float) -> Term:
     """Return the smaller of two."""
     one, two = term(first), term(second)
     return Term(f"MIN({one.text},{two.text})", min(one.value, two.value))
+
+
+def where_at_most(first: Term | float, limit: Term | float, then: Term, otherwise: Term) -> Term:
+    """Return one term where the first number is at most the limit, else the other."""
+    one, most = term(first), term(limit)
+    chosen = then if one.value <= most.value else otherwise
+    return Term(f"IF({one.text}<={most.text},{then.text},{otherwise.text})", chosen.value)
 
 
 def root(value: Term) -> Term:

@@ -22,6 +22,7 @@ from gpufabric.report.cell_terms import (
     root,
     term,
     total,
+    where_at_most,
 )
 
 __all__ = ["ITEMS", "LATE", "ONCE", "CaseCells", "write_case"]
@@ -187,7 +188,9 @@ def _subscription(
         ),
     }
     if offer.includes_operation:
-        return amounts | {name: running[name] for name in FACILITY}
+        people = cells.put("engineers", q("subscription.own_fte"))
+        staff = people * q("staff.usd_per_year")
+        return amounts | {name: running[name] for name in FACILITY} | {"staff": staff}
     people = cells.put("engineers", _engineers(cells, cells.case.skill))
     own = running | {"staff": people * q("staff.usd_per_year")}
     return amounts | own | {"training": _training(cells, people)}
@@ -328,11 +331,10 @@ def _misconfiguration(cells: CaseCells, hours: Term) -> Term:
 
 def _deployment(cells: CaseCells) -> Term:
     q, fabric = cells.given, cells.fabric
-    weeks = (
-        q("deployment.network_weeks") + q(f"deployment.extra_weeks.{fabric}")
-        if cells.case.offer is None
-        else q("subscription.weeks")
-    )
+    weeks = q("deployment.network_weeks") + q(f"deployment.extra_weeks.{fabric}")
+    if cells.case.offer is not None:
+        stock, quick = q("subscription.stock_switches"), q("subscription.weeks")
+        weeks = where_at_most(cells.design("switches"), stock, quick, weeks)
     late = greatest(0, weeks - q("deployment.host_weeks"))
     tune = q(f"deployment.tune_weeks.{fabric}.{cells.case.operator_skill}")
     idle = late + tune * q("deployment.idle_share")

@@ -161,10 +161,21 @@ def _compare(advice: Advice, currency: Currency) -> str:
     best = advice.ranked(advice.winner).candidate
     return (
         _lead(_("Every way to have the network, the best first; amounts are present values."))
-        + _card(_ways(advice, currency))
+        + _card(_ways(advice, currency) + _left_out(advice))
         + _lead(_("The candidates as designed; ranges in brackets are low and high prices."))
         + _card(_facts(names, plan_facts(plan), best))
     )
+
+
+def _left_out(advice: Advice) -> str:
+    """Tell which candidates are not here, and which ways another beats in everything."""
+    told = [f"{one.name}: {one.why}" for one in advice.economics.plan.left_out]
+    told += [f"{one.name}: {one.sentence}" for one in advice.pareto if one.is_dominated]
+    if not told:
+        return ""
+    items = "".join(f"<li>{escape(words)}</li>" for words in told)
+    title = escape(_("Left out or dominated"))
+    return f"<h3>{title}</h3><ul>{items}</ul>"
 
 
 def _ways(advice: Advice, currency: Currency) -> str:
@@ -182,6 +193,7 @@ def _ways(advice: Advice, currency: Currency) -> str:
         regret = regrets.get(case.name)
         notes = [
             *([_("above the budget")] if case.exceeds_budget else []),
+            *([_("the same as {name}").format(name=case.same_as)] if case.same_as else []),
             *([_("dominated")] if case.name in dominated else []),
             *([_("without {n} prices").format(n=case.n_unpriced)] if case.n_unpriced else []),
         ]
@@ -289,13 +301,6 @@ def _risk(advice: Advice, charts: Sequence[Chart]) -> str:
     named = "".join(f"<li>{escape(one.sentence)}</li>" for one in others)
     title = escape(_("Team and delivery"))
     card = _card(f"<h3>{title}</h3><ul>{named}</ul>") if named else ""
-    pareto = "".join(
-        f"<li>{escape(one.name)}: {escape(one.sentence)}</li>"
-        for one in advice.pareto
-        if one.is_dominated
-    )
-    if pareto:
-        card += _card(f"<h3>{escape(_('Dominated ways'))}</h3><ul>{pareto}</ul>")
     return _grid(charts) + card
 
 
