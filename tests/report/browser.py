@@ -54,6 +54,13 @@ class Browser:
         self.call("Page.navigate", url=path.as_uri())
         self._wait("Page.loadEventFired")
 
+    def reopen(self, width: int, height: int = 900) -> None:
+        """Open the same page again in a window of another size."""
+        self.resize(width, height)
+        self._events.clear()
+        self.call("Page.reload")
+        self._wait("Page.loadEventFired")
+
     def resize(self, width: int, height: int = 900) -> None:
         """Give the window another size, and what is drawn the time to follow."""
         self.call(

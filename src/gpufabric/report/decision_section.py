@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from html import escape
+from html import escape as _escape
 from typing import Any
 
 from gpufabric.core.text import _
@@ -15,8 +16,15 @@ from gpufabric.report.figure_style import INK
 
 __all__ = ["decision_html", "ranges_chart"]
 
+_SPACE_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|M |USD|CNY|EUR)")
+
 MOST_CASES = 6
 MOST_PITFALLS = 3
+
+
+def escape(text: str) -> str:
+    """Return a text as HTML in which no line ends between a number and its unit."""
+    return _SPACE_BEFORE_UNIT.sub("&nbsp;", _escape(text))
 
 
 def decision_html(advice: Advice, currency: Currency) -> str:

@@ -164,22 +164,34 @@ def _answer(advice: Advice, winner: RankedCase, currency: Currency) -> str:
 
 
 def _sure(advice: Advice) -> str:
+    """Return how sure the advice is: by its chance against all others, not the next alone."""
     if advice.confidence is None:
         return ""
-    words = {"other": advice.runner_up, "share": percent(advice.confidence)}
-    if advice.confidence >= SURE:
-        return _("Sure: cheaper than {other} in {share} of all draws.").format(**words)
-    if advice.confidence >= LIKELY:
-        return _("Likely: cheaper than {other} in {share} of all draws.").format(**words)
-    if advice.confidence >= LEANING:
-        return _(
-            "Leaning: cheaper than {other} in {share} of all draws. Settle what would change it "
-            "before you sign."
-        ).format(**words)
-    return _(
-        "Nearly a draw: cheaper than {other} in {share} of all draws. Choose by what you know "
-        "better than these numbers."
-    ).format(**words)
+    best = advice.ranked(advice.winner).best_chance
+    words = {
+        "best": percent(best),
+        "other": advice.runner_up,
+        "share": percent(advice.confidence),
+    }
+    if best >= SURE:
+        told = _(
+            "Sure: the cheapest of all in {best} of the draws, cheaper than {other} in {share}."
+        )
+    elif best >= LIKELY:
+        told = _(
+            "Likely: the cheapest of all in {best} of the draws, cheaper than {other} in {share}."
+        )
+    elif best >= LEANING:
+        told = _(
+            "Leaning: the cheapest of all in {best} of the draws, cheaper than {other} in {share}. "
+            "Settle what would change it before you sign."
+        )
+    else:
+        told = _(
+            "Close: the cheapest of all in {best} of the draws, cheaper than {other} in {share}. "
+            "Choose by what you know better than these numbers."
+        )
+    return told.format(**words)
 
 
 def _keys(advice: Advice, winner: RankedCase, currency: Currency) -> tuple[tuple[str, str], ...]:
@@ -191,7 +203,7 @@ def _keys(advice: Advice, winner: RankedCase, currency: Currency) -> tuple[tuple
         (money_words(winner.start_usd.mean, currency), _("due at the start")),
     ]
     if advice.confidence is not None and advice.margin is not None:
-        found.append((percent(advice.confidence), _("chance to be cheaper than the next")))
+        found.append((percent(winner.best_chance), _("chance to be the cheapest of all")))
         regret = next(one for one in advice.regrets if one.name == winner.name)
         found.append(
             (money_words(regret.if_wrong_usd, currency), _("lost if it is the wrong choice"))

@@ -148,8 +148,8 @@ def _lead(words: str) -> str:
     return f'<p class="lead">{escape(words)}</p>'
 
 
-def _card(body: str, *, is_long: bool = False) -> str:
-    return f'<div class="card{" long" if is_long else ""}">{body}</div>\n'
+def _card(body: str) -> str:
+    return f'<div class="card">{body}</div>\n'
 
 
 # Sections ------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ def _ledger(advice: Advice) -> str:
         "settle these first. Give your own under cost.assumptions in the spec, by the name below "
         "each."
     ).format(all=len(advice.ledger), n=n)
-    return _lead(words) + _card(ledger_html(advice.ledger), is_long=True)
+    return _lead(words) + _card(ledger_html(advice.ledger))
 
 
 def _bills(plans: Sequence[CandidatePlan], currency: Currency) -> str:
@@ -328,4 +328,4 @@ def _bills(plans: Sequence[CandidatePlan], currency: Currency) -> str:
 def _bill_parts(plans: Sequence[CandidatePlan], currency: Currency) -> Iterator[str]:
     yield _lead(_("Networks without the hosts, at middle prices; bom.xlsx has every column."))
     for plan in plans:
-        yield _card(f"<h3>{escape(plan.name)}</h3>{bill_html(plan, currency)}", is_long=True)
+        yield _card(f"<h3>{escape(plan.name)}</h3>{bill_html(plan, currency)}")

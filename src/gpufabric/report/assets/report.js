@@ -14,11 +14,12 @@
   }
 
   // On paper every figure is as wide as its frame is there, and every table of numbers is open.
-  const paper = 690;
+  const paper = (plot) => (plot.closest(".verdict") ? 315 : 690);
   const opened = [];
   window.addEventListener("beforeprint", () => {
     for (const figure of figures) {
-      Plotly.relayout(`plot-${figure.name}`, { autosize: false, width: paper });
+      const plot = document.getElementById(`plot-${figure.name}`);
+      Plotly.relayout(plot, { autosize: false, width: paper(plot) });
     }
     for (const row of document.querySelectorAll("tr[hidden]")) {
       row.hidden = false;
