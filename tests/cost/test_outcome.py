@@ -125,6 +125,20 @@ def test_every_item_by_hand_at_the_most_likely_values() -> None:
     assert float(found.total[0]) == pytest.approx(sum(expected.values()))
 
 
+def test_hired_experts_run_it_as_experts_and_cost_what_hiring_does() -> None:
+    draws = draw(quantities().values(), 256, seed=1)
+    hired = evaluate(replace(CASE, is_hired=True), draws)
+    team, experts = evaluate(CASE, draws), evaluate(replace(CASE, skill="expert"), draws)
+    needed = draws["staff.base_fte.roce"] + 6 / 100 * draws["staff.fte_per_100_switches.roce"]
+    people = np.maximum(needed, draws["hiring.least_fte"])
+    np.testing.assert_allclose(hired.yearly["staff"], people * draws["staff.usd_per_year"])
+    np.testing.assert_allclose(hired.once["training"], people * draws["hiring.usd_per_engineer"])
+    np.testing.assert_array_equal(hired.once["deployment"], team.once["deployment"])
+    for cause in ("communication", "failures", "misconfiguration"):
+        np.testing.assert_array_equal(hired.yearly[cause], experts.yearly[cause])
+    assert (hired.case.name, group_of("training")) == ("roce+hire", "operating")
+
+
 @pytest.fixture(scope="module")
 def outcomes() -> list[Outcome]:
     draws = draw(quantities().values(), 512, seed=1)
@@ -235,4 +249,5 @@ def test_every_constant_is_read_by_some_case(outcomes: list[Outcome]) -> None:
                 for offer in (None, Offer("naas", term_months=60)):
                     facts = replace(FACTS, fabric=fabric, gpu=gpu)
                     read |= evaluate(Case(facts, skill, offer), draws).keys
+    read |= evaluate(replace(CASE, is_hired=True), draws).keys
     assert set(cost_constants()) <= read

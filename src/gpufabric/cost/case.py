@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpufabric.cost.facts import NetworkFacts, Skill
 
-__all__ = ["BUILD", "Case", "Offer"]
+__all__ = ["BUILD", "HIRE", "Case", "Offer"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,9 @@ class Offer:
 BUILD: Offer | None = None
 """No offer: the network is bought."""
 
+HIRE = "hire"
+"""What the name of a case ends in whose experts are hired."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -76,6 +79,8 @@ class Case:
         For how long costs are counted.
     injection_gbps
         What the NICs of all hosts send together [Gb/s], for prices by bandwidth.
+    is_hired
+        Whether experts are hired to run the bought network, in place of the team.
     """
 
     facts: NetworkFacts
@@ -83,16 +88,25 @@ class Case:
     offer: Offer | None = None
     horizon_years: int = 4
     injection_gbps: float = 0.0
+    is_hired: bool = False
 
     @property
     def name(self) -> str:
         """Name of the case: that of the candidate, and of the offer where there is one."""
+        if self.is_hired:
+            return f"{self.facts.name}+{HIRE}"
         return self.facts.name if self.offer is None else f"{self.facts.name}+{self.offer.name}"
 
     @property
     def operator_skill(self) -> Skill:
-        """Skill of those who run the network: the provider's where operation is in the fee."""
-        return "expert" if self.offer is not None and self.offer.includes_operation else self.skill
+        """Skill of those who run the network: experts, hired or the provider's, or the team."""
+        is_served = self.offer is not None and self.offer.includes_operation
+        return "expert" if is_served or self.is_hired else self.skill
+
+    @property
+    def builder_skill(self) -> Skill:
+        """Skill of those who set the network up: experts that are hired come later."""
+        return self.skill if self.is_hired else self.operator_skill
 
     def with_skill(self, skill: Skill) -> Case:
         """Return the case with another team."""

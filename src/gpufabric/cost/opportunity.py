@@ -232,7 +232,7 @@ def deployment_gpu_hours(case: Case, draws: Draws) -> Floats:
         from_stock = case.facts.n_switches <= draws["subscription.stock_switches"]
         weeks = np.where(from_stock, draws["subscription.weeks"], weeks)
     late = np.maximum(0.0, weeks - draws["deployment.host_weeks"])
-    tune = draws[f"deployment.tune_weeks.{fabric}.{case.operator_skill}"]
+    tune = draws[f"deployment.tune_weeks.{fabric}.{case.builder_skill}"]
     idle_weeks = late + tune * draws["deployment.idle_share"]
     hours = case.facts.n_gpus * HOURS_A_WEEK * draws["cluster.utilisation"]
     return idle_weeks * hours

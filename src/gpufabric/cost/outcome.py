@@ -213,6 +213,8 @@ def _financing(case: Case, once: dict[str, Floats], draws: Draws) -> Floats:
 
 
 def _training(case: Case, draws: Draws) -> Floats:
+    if case.is_hired:
+        return engineers(case, draws) * draws["hiring.usd_per_engineer"]
     if case.skill == "expert":
         return np.zeros(len(draws["finance.discount_rate"]))
     return engineers(case, draws) * draws["training.usd_per_engineer"]

@@ -93,6 +93,8 @@ def engineers(case: Case, draws: Draws) -> Floats:
     needed = (
         draws[f"staff.base_fte.{fabric}"] + hundreds * draws[f"staff.fte_per_100_switches.{fabric}"]
     )
+    if case.is_hired:
+        return np.maximum(needed, draws["hiring.least_fte"])
     return needed if skill == "expert" else needed * draws[f"staff.factor.{skill}"]
 
 

@@ -43,7 +43,7 @@ def provider_fee(case: Case, offer: Offer, draws: Draws) -> Floats:
     three years, and runs it with a skilled team that it shares between networks; power and space
     are the customer's.
     """
-    own = replace(case, skill="expert", offer=None)
+    own = replace(case, skill="expert", offer=None, is_hired=False)
     capital = np.sum(list(capital_items(own, draws).values()), axis=0)
     running = operating_items(own, draws)
     yearly = sum(amount for name, amount in running.items() if name not in (*FACILITY, "staff"))

@@ -16,6 +16,8 @@ __all__ = ["assumption_faults", "money_faults"]
 _PRICES = ("usd_per_port_month", "usd_per_gbps_month")
 _AMOUNTS = (*_PRICES, "setup_usd", "exit_months", "availability_pct", "credit_pct")
 _RANGE = ("low", "mid", "high")
+HIRE = "hire"
+"""Ends the names of cases whose experts are hired, and so names no offer."""
 
 
 def money_faults(spec: Spec) -> Iterator[FieldFault]:
@@ -57,6 +59,12 @@ def _offer_faults(spec: Spec) -> Iterator[FieldFault]:
             yield FieldFault(
                 ("offers", index, "name"),
                 _('the name "{name}" is taken by another offer.').format(name=printable(name)),
+                expected=_("another name for each offer"),
+            )
+        if isinstance(name, str) and name.lower() == HIRE:
+            yield FieldFault(
+                ("offers", index, "name"),
+                _('"{name}" stands for buying with experts hired.').format(name=printable(name)),
                 expected=_("another name for each offer"),
             )
         taken.add(str(name).lower())

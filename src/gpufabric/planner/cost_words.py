@@ -21,7 +21,7 @@ def _items() -> dict[str, str]:
         "other_networks": _("storage and management networks"),
         "spares": _("spare parts"),
         "installation": _("installation"),
-        "training": _("training of the team"),
+        "training": _("training or hiring of the team"),
         "financing": _("financing"),
         "residual": _("value at the end"),
         "energy": _("energy and cooling"),

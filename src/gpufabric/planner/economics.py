@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from gpufabric.cost.case import Case, Offer
@@ -81,7 +81,7 @@ class Economics:
     draws
         Their values.
     costs
-        One a case: each candidate bought, then by each offer that delivers it.
+        One a case: each candidate bought, with experts hired, by each offer that delivers it.
     """
 
     plan: Plan
@@ -126,13 +126,20 @@ def economics(plan: Plan) -> Economics:
 
 
 def cases_of(one: CandidatePlan, requirement: Requirement) -> Iterator[Case]:
-    """Yield the cases of a candidate: bought, then by each offer that delivers it."""
+    """Yield the cases of a candidate: bought, with experts hired, by each offer that delivers it.
+
+    Experts are hired where the team is none, and buying is run by it.
+    """
     facts = facts_of(one)
     team = requirement.team
     skill: Skill = team.infiniband if facts.fabric == "infiniband" else team.ethernet
     injection = float(one.design.bandwidth.injection_gbps)
-    for offer in (None, *map(_offer, _offers_for(one, requirement.offers))):
-        yield Case(facts, skill, offer, requirement.cost.horizon_years, injection)
+    bought = Case(facts, skill, None, requirement.cost.horizon_years, injection)
+    yield bought
+    if skill != "expert":
+        yield replace(bought, is_hired=True)
+    for given in _offers_for(one, requirement.offers):
+        yield replace(bought, offer=_offer(given))
 
 
 def _offers_for(one: CandidatePlan, offers: Iterable[SpecOffer]) -> Iterator[SpecOffer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpufabric.core.text import _
 
@@ -48,7 +48,8 @@ class Flip:
     values, winners
         Values that were looked at, ascending, and the name of the case that wins there.
     below, above
-        The nearest change on each side of today's value; None where the advice holds to the end
+        The nearest change on each side of the value at which the advised case wins and that is
+        nearest to today's; None where the advice holds to the end
         of `values`.
     sentence
         The same as a sentence.
@@ -110,16 +111,19 @@ def flip(knob: Knob, winner_at: Winner, advised: str) -> Flip:
     advised
         Who wins today.
     """
-    winners = tuple(winner_at(value) for value in knob.values)
-    below = _change(knob, winners, winner_at, advised, is_above=False)
-    above = _change(knob, winners, winner_at, advised, is_above=True)
+    values = tuple(sorted({*knob.values, knob.now}))
+    winners = tuple(winner_at(value) for value in values)
+    turned = replace(knob, values=values)
+    anchor = _anchor(turned, winners, advised)
+    below = _change(turned, winners, (winner_at, advised), anchor, is_above=False)
+    above = _change(turned, winners, (winner_at, advised), anchor, is_above=True)
     return Flip(
         knob.key,
         knob.label,
         knob.unit,
         knob.now,
         knob.names,
-        knob.values,
+        values,
         winners,
         below,
         above,
@@ -127,16 +131,32 @@ def flip(knob: Knob, winner_at: Winner, advised: str) -> Flip:
     )
 
 
+def _anchor(knob: Knob, winners: Sequence[str], advised: str) -> float:
+    """The value next to today's at which the advised case wins.
+
+    That is today's, unless the choice is close: a knob at its most likely value is not the same as
+    a knob that is drawn.
+    """
+    won = [value for value, name in zip(knob.values, winners, strict=True) if name == advised]
+    return min(won, key=lambda value: abs(value - knob.now), default=knob.now)
+
+
 def _change(
-    knob: Knob, winners: Sequence[str], winner_at: Winner, advised: str, *, is_above: bool
+    knob: Knob,
+    winners: Sequence[str],
+    contest: tuple[Winner, str],
+    anchor: float,
+    *,
+    is_above: bool,
 ) -> Change | None:
+    winner_at, advised = contest
     pairs = list(zip(knob.values, winners, strict=True))
     side = (
-        [pair for pair in pairs if pair[0] > knob.now]
+        [pair for pair in pairs if pair[0] > anchor]
         if is_above
-        else [pair for pair in reversed(pairs) if pair[0] < knob.now]
+        else [pair for pair in reversed(pairs) if pair[0] < anchor]
     )
-    good = knob.now
+    good = anchor
     for value, name in side:
         if name != advised:
             at = _narrowed(good, value, winner_at, advised) if knob.is_continuous else value

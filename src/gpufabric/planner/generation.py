@@ -86,7 +86,7 @@ def _not_worth_it(plan: Plan) -> Iterator[LeftOut]:
     """Yield the optional candidates that another dominates, or that many undercut."""
     money = _few_draws(plan)
     bought = sorted(
-        (cost for cost in money.costs if cost.case.offer is None),
+        (cost for cost in money.costs if not (cost.case.offer or cost.case.is_hired)),
         key=lambda cost: cost.total.mean,
     )
     points = {point.name: point for point in pareto(bought, money.draws)}

@@ -88,9 +88,9 @@ class Contest:
 def contest_of(economics: Economics, ranked: Sequence[CaseCost]) -> Contest:
     """Return the contest of the best cases, at least one of each fabric and way."""
     chosen: list[Case] = []
-    kinds: set[tuple[str, bool]] = set()
+    kinds: set[tuple[str, bool, bool]] = set()
     for place, cost in enumerate(ranked):
-        kind = (cost.case.facts.fabric, cost.case.offer is None)
+        kind = (cost.case.facts.fabric, cost.case.offer is None, cost.case.is_hired)
         if place < MOST_CASES - 2 or kind not in kinds:
             chosen.append(cost.case)
             kinds.add(kind)

@@ -75,6 +75,8 @@ def _people() -> dict[str, str]:
         "staff.base_fte": _("People for the smallest network"),
         "staff.fte_per_100_switches": _("People for each 100 switches"),
         "staff.factor": _("People needed, over a skilled team"),
+        "hiring.least_fte": _("Experts that are hired at least"),
+        "hiring.usd_per_engineer": _("Hiring of an expert"),
         "training.usd_per_engineer": _("Training of an engineer"),
     }
 

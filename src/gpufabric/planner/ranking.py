@@ -34,6 +34,8 @@ class RankedCase:
     candidate, fabric, offer, skill
         Its candidate, ``infiniband`` or ``roce``, the offer (empty where it is bought), and the
         team's skill on this fabric.
+    is_hired
+        Whether experts are hired to run it in place of the team.
     decided_by_usd
         What it is ranked by: the mean or the P90 of `total` [USD].
     total, paid
@@ -68,6 +70,7 @@ class RankedCase:
     fabric: str
     offer: str
     skill: str
+    is_hired: bool
     decided_by_usd: float
     total: Band
     paid: Band
@@ -99,6 +102,8 @@ def start_usd(cost: CaseCost) -> Floats:
 
 def case_label(case: Case) -> str:
     """Return the name of a case in words."""
+    if case.is_hired:
+        return _("{candidate}, bought, with experts hired").format(candidate=case.facts.name)
     if case.offer is None:
         return _("{candidate}, bought").format(candidate=case.facts.name)
     what = _("{candidate}, by subscription ({offer})")
@@ -180,6 +185,7 @@ def _ranked(cost: CaseCost, start: Floats, decide_by: str, *, is_over: bool) -> 
         fabric=case.facts.fabric,
         offer="" if case.offer is None else case.offer.name,
         skill=case.skill,
+        is_hired=case.is_hired,
         decided_by_usd=measure(outcome.total, decide_by),
         total=cost.total,
         paid=band(outcome.paid),

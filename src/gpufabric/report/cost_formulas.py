@@ -150,14 +150,22 @@ def _owning(
     years = cells.design("years")
     financed = amount * q("finance.financed_share")
     share = annuity(q("finance.discount_rate"), years) / annuity(q("finance.interest_rate"), years)
-    people = cells.put("engineers", _engineers(cells, cells.case.skill))
+    people = cells.put("engineers", _own_people(cells))
     amounts["financing"] = financed * share - financed
     amounts["residual"] = -(resold * q("finance.residual_share"))
     amounts["training"] = _training(cells, people)
     return amounts | running | {"staff": people * q("staff.usd_per_year")}
 
 
+def _own_people(cells: CaseCells) -> Term:
+    if cells.case.is_hired:
+        return greatest(_engineers(cells, "expert"), cells.given("hiring.least_fte"))
+    return _engineers(cells, cells.case.skill)
+
+
 def _training(cells: CaseCells, people: Term) -> Term:
+    if cells.case.is_hired:
+        return people * cells.given("hiring.usd_per_engineer")
     if cells.case.skill == "expert":
         return term(0)
     return people * cells.given("training.usd_per_engineer")
@@ -336,6 +344,6 @@ def _deployment(cells: CaseCells) -> Term:
         stock, quick = q("subscription.stock_switches"), q("subscription.weeks")
         weeks = where_at_most(cells.design("switches"), stock, quick, weeks)
     late = greatest(0, weeks - q("deployment.host_weeks"))
-    tune = q(f"deployment.tune_weeks.{fabric}.{cells.case.operator_skill}")
+    tune = q(f"deployment.tune_weeks.{fabric}.{cells.case.builder_skill}")
     idle = late + tune * q("deployment.idle_share")
     return idle * cells.design("gpus") * HOURS_A_WEEK * q("cluster.utilisation")
