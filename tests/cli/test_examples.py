@@ -36,7 +36,7 @@ def test_there_are_examples_of_all_sizes() -> None:
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
 def test_plan(capsys: Capture, tmp_path: Path, path: Path) -> None:
-    ended = run(capsys, "plan", str(path), "-o", str(tmp_path / "out"))
+    ended = run(capsys, "plan", str(path), "-o", str(tmp_path / "out"), "--sizes", "none")
     assert (ended.code, ended.err) == (0, "")
     content = json.loads((tmp_path / "out/plan.json").read_text())
     for candidate in content["candidates"]:

@@ -20,7 +20,7 @@ def spec(tmp_path: Path) -> Path:
 
 
 def test_the_last_lines_are_the_paths(capsys: Capture, spec: Path, tmp_path: Path) -> None:
-    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"))
+    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--sizes", "none")
     assert ended.code == 0
     assert ended.err == ""
     paths = [Path(line) for line in ended.out.splitlines()[-18:]]
@@ -31,12 +31,12 @@ def test_the_last_lines_are_the_paths(capsys: Capture, spec: Path, tmp_path: Pat
 
 def test_a_long_path_is_not_broken(capsys: Capture, spec: Path, tmp_path: Path) -> None:
     folder = tmp_path / ("a long name " * 8).strip()
-    ended = run(capsys, "plan", str(spec), "-o", str(folder))
+    ended = run(capsys, "plan", str(spec), "-o", str(folder), "--sizes", "none")
     assert str(folder / "roce/racks.svg") in ended.out.splitlines()
 
 
 def test_json_holds_the_plan_and_the_paths(capsys: Capture, spec: Path, tmp_path: Path) -> None:
-    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--json")
+    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--json", "--sizes", "none")
     content = json.loads(ended.out)
     assert [one["name"] for one in content["candidates"]] == ["infiniband", "roce"]
     assert all(Path(path).is_file() for path in content.pop("files"))
@@ -44,7 +44,17 @@ def test_json_holds_the_plan_and_the_paths(capsys: Capture, spec: Path, tmp_path
 
 
 def test_only_the_candidates_that_are_named(capsys: Capture, spec: Path, tmp_path: Path) -> None:
-    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--candidate", "roce")
+    ended = run(
+        capsys,
+        "plan",
+        str(spec),
+        "-o",
+        str(tmp_path / "out"),
+        "--candidate",
+        "roce",
+        "--sizes",
+        "none",
+    )
     assert ended.code == 0
     assert (tmp_path / "out/roce/fabric.json").exists()
     assert not (tmp_path / "out/infiniband").exists()
@@ -62,7 +72,7 @@ def test_an_unknown_candidate(capsys: Capture, spec: Path, tmp_path: Path) -> No
 
 def test_a_spec_that_is_not_there_and_one_that_is_a_folder(capsys: Capture, tmp_path: Path) -> None:
     for path in (tmp_path / "none.yaml", tmp_path):
-        ended = run(capsys, "plan", str(path), "-o", str(tmp_path / "out"))
+        ended = run(capsys, "plan", str(path), "-o", str(tmp_path / "out"), "--sizes", "none")
         assert ended.code == 2
         assert str(path) in ended.err
         assert "Traceback" not in ended.err
@@ -72,7 +82,7 @@ def test_a_spec_that_is_not_there_and_one_that_is_a_folder(capsys: Capture, tmp_
 def test_bad_input_writes_nothing(capsys: Capture, tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text("gpus: 63\nhost: dgx-h100\ncandidates: [infiniband]\n")
-    ended = run(capsys, "plan", str(path), "-o", str(tmp_path / "out"))
+    ended = run(capsys, "plan", str(path), "-o", str(tmp_path / "out"), "--sizes", "none")
     assert ended.code == 2
     assert f"{path}:1:7: gpus" in ended.err
     assert list(tmp_path.iterdir()) == [path]
@@ -103,6 +113,31 @@ def test_a_catalogue_of_ones_own(capsys: Capture, spec: Path, tmp_path: Path) ->
 
 
 def test_both_languages(capsys: Capture, spec: Path, tmp_path: Path) -> None:
-    ended = run(capsys, "--lang", "zh_CN", "plan", str(spec), "-o", str(tmp_path / "out"))
+    ended = run(
+        capsys, "--lang", "zh_CN", "plan", str(spec), "-o", str(tmp_path / "out"), "--sizes", "none"
+    )
     assert ended.code == 0
     assert (tmp_path / "out/roce/topology.svg").exists()
+
+
+def test_the_decision_is_told_before_the_paths(capsys: Capture, spec: Path, tmp_path: Path) -> None:
+    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--sizes", "64,256")
+    told = ended.out.splitlines()
+    content = json.loads((tmp_path / "out/plan.json").read_text())["advice"]
+    winner = content["winner"].split("+")[0]
+    verb = "Subscribe to" if "+" in content["winner"] else "Buy"
+    start = next(at for at, line in enumerate(told) if line.startswith(f"{verb} {winner}"))
+    lines = told[start : told.index("", start)]
+    assert 6 <= len(lines) <= 20
+    assert "USD over 4 years" in " ".join(lines)
+    assert content["selection_guide"]["sizes"] == [64, 256]
+    assert "Would change it" in " ".join(lines)
+
+
+@pytest.mark.parametrize("sizes", ["", "many", "64,-1", "0", "64;128", "9999999", "1e3"])
+def test_sizes_that_are_none(capsys: Capture, spec: Path, tmp_path: Path, sizes: str) -> None:
+    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--sizes", sizes)
+    assert ended.code == 2
+    assert "--sizes" in ended.err
+    assert "is no list of sizes" in ended.err
+    assert not (tmp_path / "out").exists()

@@ -160,7 +160,8 @@ def test_a_spec_is_designed_with_cables(capsys: Capture, made: Path, tmp_path: P
     found = json.loads(ended.out)
     assert found["fabric"]["name"] == "even"
     assert not [one for one in found["decisions"] if one["topic"] == "latency"]
-    run(capsys, "plan", str(made / "spec.yaml"), "-o", str(tmp_path / "plan"))
+    words = ("plan", str(made / "spec.yaml"), "-o", str(tmp_path / "plan"), "--sizes", "none")
+    run(capsys, *words)
     planned = load_fabric(tmp_path / "plan/even/fabric.json")
     assert planned.content_hash == found["fabric"]["hash"]
 

@@ -11,6 +11,7 @@ import typer
 from gpufabric.catalog.collection import Catalog
 from gpufabric.cli.loading import CandidateNames, CatalogFolder, SpecFile, chosen, load_spec
 from gpufabric.cli.progress import Progress
+from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.model.requirement import Requirement
 from gpufabric.planner.advice import advise
@@ -36,23 +37,38 @@ _AsJson = Annotated[
     bool, typer.Option("--json", help=_("Print what plan.json holds, and the paths."))
 ]
 
+_Sizes = Annotated[
+    str | None,
+    typer.Option(
+        "--sizes",
+        metavar="GPUS,…",
+        help=_(
+            "Sizes of the selection guide, such as 128,1024,8192; none leaves it out. "
+            "Left out: 64 to 16,384 GPUs, further for larger specs."
+        ),
+    ),
+]
+MOST_SIZES, MOST_GPUS = 16, 1 << 20
+
 
 def plan(
     spec: SpecFile,
     *,
     output: _Output,
     candidate: CandidateNames = None,
+    sizes: _Sizes = None,
     as_json: _AsJson = False,
     catalog: CatalogFolder = None,
 ) -> None:
     """Design all candidates of a spec, compare them, advise, write everything."""
+    wanted = _wanted_sizes(sizes)
     check_folder(output)
     requirement, known = load_spec(spec, catalog)
     with Progress() as progress:
         progress.tell(_("designing"))
         made = _planned(requirement, known, candidate)
         progress.tell(_("costs and advice"))
-        advice = advise(economics(made))
+        advice = advise(economics(made), wanted)
         paths = write_plan(made, output, progress.tell, advice)
     if as_json:
         content = {**plan_json(made, advice), "files": [str(path) for path in paths]}
@@ -69,3 +85,29 @@ def _planned(requirement: Requirement, known: Catalog, names: list[str] | None) 
     wanted = chosen(requirement, names)
     plans = tuple(plan_candidate(requirement, entry, known) for entry in wanted)
     return Plan(requirement.model_copy(update={"candidates": wanted}), known, plans)
+
+
+def _wanted_sizes(text: str | None) -> tuple[int, ...] | None:
+    """Return the sizes that were asked for; none where the guide is left out.
+
+    Raises
+    ------
+    InputError
+        If they are no sizes.
+    """
+    if text is None or text.strip().lower() == "none":
+        return None if text is None else ()
+    parts = [part.strip().replace("_", "") for part in text.split(",")]
+    is_fine = all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts)
+    sizes = tuple(sorted({int(part) for part in parts})) if is_fine else ()
+    if not sizes or len(sizes) > MOST_SIZES or not 1 <= sizes[0] <= sizes[-1] <= MOST_GPUS:
+        raise InputError(
+            Fault(
+                "--sizes",
+                _('"{text}" is no list of sizes.').format(text=text[:64]),
+                _(
+                    "up to {n} numbers of GPUs from 1 to {most}, such as 128,1024,8192; or none"
+                ).format(n=MOST_SIZES, most=f"{MOST_GPUS:,}"),
+            )
+        )
+    return sizes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from gpufabric.core.text import _
@@ -27,12 +28,15 @@ def print_decision(advice: Advice, console: Console) -> None:
         *((_("Would change it"), words) for words in told.conditions[:MOST_CONDITIONS]),
         *((_("Pitfall"), f"{what} {remedy}") for what, remedy in told.pitfalls[:1]),
     ]
-    for label, words in rows:
-        text = Text(f"{label}  ", "dim")
-        text.append(words, "default not dim")
-        console.print(Padding(text, (0, 0, 0, 2)))
     rest = len(told.pitfalls) - 1
     if rest > 0:
-        words = _("{n} more pitfalls: see report.html").format(n=rest)
-        console.print(Padding(Text(words, "dim"), (0, 0, 0, 2)))
+        rows.append(("", _("{n} more pitfalls: see report.html").format(n=rest)))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    last = ""
+    for label, words in rows:
+        table.add_row(Text("" if label == last else label), Text(words))
+        last = label
+    console.print(Padding(table, (0, 0, 0, 2)))
     console.print()
