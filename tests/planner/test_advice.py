@@ -10,6 +10,7 @@ import pytest
 from gpufabric.cost.outcome import evaluate
 from gpufabric.cost.quantity import draw
 from gpufabric.planner.advice import advise
+from gpufabric.planner.argument import joined_items
 from gpufabric.planner.cash import cash_flow
 from gpufabric.planner.knobs import FLIP_DRAWS
 from gpufabric.planner.ranking import rank
@@ -60,8 +61,8 @@ def test_a_budget_excludes_what_costs_more_at_the_start() -> None:
 def test_reasons_and_objections_add_up_to_the_difference() -> None:
     found = advice()
     for one in found.contrasts:
-        mine = money().cost(found.winner).outcome.items
-        theirs = money().cost(one.other).outcome.items
+        mine = joined_items(money().cost(found.winner).outcome.items)
+        theirs = joined_items(money().cost(one.other).outcome.items)
         saved = {
             item: float(np.mean(theirs.get(item, 0.0))) - float(np.mean(mine.get(item, 0.0)))
             for item in {*mine, *theirs}

@@ -68,7 +68,7 @@ def test_10_000_gpus_that_must_be_stable_take_rail_optimised_roce_by_a_little() 
     assert 1.0 < next_best.total.p90 / best.total.p90 < 1.10
     assert 0.55 < (found.confidence or 0) < 0.80, "a small lead: two in three draws"
     items = {reason.item for reason in found.reasons}
-    assert "transceivers" in items, "three tiers of 64 ports need more modules than two of 128"
+    assert "links" in items, "three tiers of 64 ports need more modules than two of 128"
     assert "switches" in {reason.item for reason in found.contrasts[0].objections}
     plans = {one.name: one for one in money(LARGE).plan.candidates}
     counts = {name: one.bill.count("compute", "switch") for name, one in plans.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,10 +13,11 @@ from gpufabric.cost.uncertainty import Band, band, chance_below
 from gpufabric.planner.cost_words import item_label
 from gpufabric.planner.economics import CaseCost
 
-__all__ = ["Contrast", "Reason", "Regret", "contrast", "regrets"]
+__all__ = ["Contrast", "Reason", "Regret", "contrast", "joined_items", "regrets"]
 
 Floats = NDArray[np.float64]
 
+LINK_ITEMS = ("transceivers", "cables")
 MOST_REASONS = 3
 LEAST_SHARE = 0.005
 """Share of the winner's total below which a difference is no reason."""
@@ -102,10 +103,11 @@ def contrast(winner: CaseCost, other: CaseCost, role: str) -> Contrast:
     """Return the winner held against another case."""
     mine, theirs = winner.outcome, other.outcome
     zero = np.zeros_like(mine.total)
-    names = dict.fromkeys((*mine.items, *theirs.items))
+    own_items, other_items = joined_items(mine.items), joined_items(theirs.items)
+    names = dict.fromkeys((*own_items, *other_items))
     least = LEAST_SHARE * abs(float(mine.total.mean()))
     found = [
-        _reason(name, mine.items.get(name, zero), theirs.items.get(name, zero), other)
+        _reason(name, own_items.get(name, zero), other_items.get(name, zero), other)
         for name in names
     ]
     told = [reason for reason in found if abs(reason.saved.mean) > least]
@@ -118,6 +120,17 @@ def contrast(winner: CaseCost, other: CaseCost, role: str) -> Contrast:
         reasons=tuple(reason for reason in told if reason.saved.mean > 0)[:MOST_REASONS],
         objections=tuple(reason for reason in told if reason.saved.mean < 0)[:MOST_REASONS],
     )
+
+
+def joined_items(items: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Return the items with cables and transceivers as one.
+
+    A cable with fixed modules stands for a fibre and two transceivers: apart, the two would argue
+    against each other.
+    """
+    found = {name: amount for name, amount in items.items() if name not in LINK_ITEMS}
+    parts = [items[name] for name in LINK_ITEMS if name in items]
+    return {"links": np.sum(parts, axis=0), **found} if parts else found
 
 
 def _reason(item: str, mine: Floats, theirs: Floats, other: CaseCost) -> Reason:

@@ -17,6 +17,7 @@ def _items() -> dict[str, str]:
         "switches": _("switches"),
         "transceivers": _("transceivers"),
         "cables": _("cables"),
+        "links": _("cables and transceivers"),
         "managers": _("subnet managers and controllers"),
         "other_networks": _("storage and management networks"),
         "spares": _("spare parts"),

@@ -13,10 +13,10 @@ from html import escape
 from typing import Any
 
 from gpufabric.core.text import _
-from gpufabric.report.figure_style import GRID, HAIRLINE, INK, rail_colour, tinted
+from gpufabric.report.figure_style import GRID, HAIRLINE, INK, rail_colour
 from gpufabric.workload.forecast import told_digits
 
-__all__ = ["Chart", "case_colour", "chart_html", "charts_json", "data_table", "layout", "percent"]
+__all__ = ["Chart", "chart_html", "charts_json", "data_table", "layout", "percent"]
 
 FONT = "Inter, Segoe UI, Helvetica Neue, Arial, Noto Sans CJK SC, sans-serif"
 
@@ -54,12 +54,6 @@ class Chart:
     layout: Mapping[str, Any]
     heads: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = field(default=())
-
-
-def case_colour(number: int, *, is_offer: bool = False) -> str:
-    """Return the colour of a candidate; that of an offer which delivers it is lighter."""
-    colour = rail_colour(number)
-    return tinted(colour, 0.45) if is_offer else colour
 
 
 def layout(height: int, **more: Any) -> dict[str, Any]:

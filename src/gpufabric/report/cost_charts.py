@@ -13,10 +13,12 @@ from gpufabric.core.text import _
 from gpufabric.cost.outcome import GROUPS, group_of
 from gpufabric.cost.uncertainty import Band
 from gpufabric.planner.advice import Advice, BreakEven
+from gpufabric.planner.argument import joined_items
 from gpufabric.planner.cost_words import item_label
 from gpufabric.planner.economics import CaseCost
 from gpufabric.report.amounts import Currency
-from gpufabric.report.chart import Chart, case_colour, layout
+from gpufabric.report.case_look import candidate_colour, case_dash
+from gpufabric.report.chart import Chart, layout
 from gpufabric.report.figure_style import INK, QUIET, rail_colour, tinted
 
 __all__ = ["cost_charts", "crossing_words", "group_words"]
@@ -34,7 +36,7 @@ LEAST_SHARE = 0.004
 """Share of the total below which an item is summed up with others."""
 MOST_CASES = 12
 """Cases that a figure shows."""
-MOST_LINES = 4
+MOST_LINES = 5
 """Lines of the cost over time."""
 
 
@@ -146,7 +148,7 @@ def _ranges(names: Sequence[str], totals: Sequence[Band], currency: Currency) ->
 def _told_items(amounts: Mapping[str, float], least: float) -> list[tuple[str, str, float]]:
     """Return group, words and amount of each item, group by group; small ones are summed up."""
     told = [
-        (group_of(name), item_label(name), value)
+        ("capital" if name == "links" else group_of(name), item_label(name), value)
         for name, value in amounts.items()
         if abs(value) >= least
     ]
@@ -184,7 +186,7 @@ def _waterfall(cost: CaseCost, currency: Currency) -> Chart:
 
 
 def _margin(best: CaseCost, other: CaseCost, currency: Currency) -> Chart:
-    mine, theirs = best.outcome.items, other.outcome.items
+    mine, theirs = joined_items(best.outcome.items), joined_items(other.outcome.items)
     zero = np.zeros(1)
     amounts = {
         name: float(theirs.get(name, zero).mean() - mine.get(name, zero).mean())
@@ -265,11 +267,11 @@ def _falling(
 
 
 def _lines(costs: Sequence[CaseCost]) -> list[CaseCost]:
-    """Return the winner, the other way to have the same network, and the next best."""
+    """Return the winner, the other ways to have the same network, and the best of others."""
     best = costs[0]
-    same = [cost for cost in costs[1:] if cost.plan.name == best.plan.name]
+    same = [cost for cost in costs[1:] if cost.plan.name == best.plan.name][: MOST_LINES - 2]
     rest = [cost for cost in costs[1:] if cost.plan.name != best.plan.name]
-    return [best, *same[:1], *rest[: MOST_LINES - 1 - len(same[:1])]]
+    return [best, *same, *rest[: MOST_LINES - 1 - len(same)]]
 
 
 def _over_time(costs: Sequence[CaseCost], advice: Advice, currency: Currency) -> Chart:
@@ -301,7 +303,7 @@ def _time_lines(
     costs: Sequence[CaseCost], paid: Mapping[str, Floats], advice: Advice, currency: Currency
 ) -> list[dict[str, Any]]:
     plans = advice.economics.plan.candidates
-    colours = {plan.name: case_colour(number) for number, plan in enumerate(plans)}
+    colours = {plan.name: candidate_colour(number) for number, plan in enumerate(plans)}
     data: list[dict[str, Any]] = [
         {
             "type": "scatter",
@@ -312,7 +314,7 @@ def _time_lines(
             "line": {
                 "color": colours[cost.plan.name],
                 "width": 2.4,
-                "dash": "solid" if cost.case.offer is None else "dash",
+                "dash": case_dash(advice, cost.name),
             },
             "hovertemplate": "%{y:.2f}",
         }

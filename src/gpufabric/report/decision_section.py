@@ -10,7 +10,8 @@ from typing import Any
 from gpufabric.core.text import _
 from gpufabric.planner.advice import Advice, RankedCase
 from gpufabric.report.amounts import Currency
-from gpufabric.report.chart import Chart, case_colour, chart_html, layout, percent
+from gpufabric.report.case_look import case_colour
+from gpufabric.report.chart import Chart, chart_html, layout, percent
 from gpufabric.report.decision_words import Decision, decision_of, network_words
 from gpufabric.report.figure_style import INK
 
@@ -102,7 +103,7 @@ def ranges_chart(advice: Advice, currency: Currency) -> Chart:
             years=advice.horizon_years, code=currency.code
         ),
         words=_("Mean, and the range that holds eight of ten draws; lost GPU-hours included."),
-        traces=_ranges(shown, list(plans), currency.per_usd / 1e6),
+        traces=_ranges(advice, shown, currency.per_usd / 1e6),
         layout=layout(
             48 + (40 if len(shown) < 5 else 30) * len(shown),
             showlegend=False,
@@ -129,9 +130,7 @@ def ranges_chart(advice: Advice, currency: Currency) -> Chart:
     )
 
 
-def _ranges(
-    shown: Sequence[RankedCase], candidates: Sequence[str], scale: float
-) -> list[dict[str, Any]]:
+def _ranges(advice: Advice, shown: Sequence[RankedCase], scale: float) -> list[dict[str, Any]]:
     """Return a bar for the range of each way, and the mean on it."""
     data: list[dict[str, Any]] = [
         {
@@ -141,7 +140,7 @@ def _ranges(
             "y": [case.name, case.name],
             "line": {
                 "width": 9,
-                "color": case_colour(candidates.index(case.candidate), is_offer=bool(case.offer)),
+                "color": case_colour(advice, case.name),
             },
             "hoverinfo": "skip",
         }

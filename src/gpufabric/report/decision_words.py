@@ -134,6 +134,8 @@ def _headline(winner: RankedCase) -> str:
         return _("Subscribe to {candidate} from {offer}").format(
             candidate=winner.candidate, offer=winner.offer
         )
+    if winner.is_hired:
+        return _("Buy {candidate} and hire experts").format(candidate=winner.candidate)
     return _("Buy {candidate}").format(candidate=winner.candidate)
 
 

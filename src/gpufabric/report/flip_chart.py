@@ -8,7 +8,8 @@ from typing import Any
 
 from gpufabric.core.text import _
 from gpufabric.planner.advice import Advice, Change, Flip
-from gpufabric.report.chart import Chart, case_colour, layout
+from gpufabric.report.case_look import case_colour
+from gpufabric.report.chart import Chart, layout
 from gpufabric.report.figure_style import HAIRLINE, INK
 from gpufabric.report.risk_charts import number_words
 
@@ -99,7 +100,6 @@ def _winners(advice: Advice, flips: Sequence[Flip]) -> list[str]:
 
 def _bar(advice: Advice, name: str, flips: Sequence[Flip]) -> dict[str, Any]:
     case = advice.ranked(name)
-    numbers = {plan.name: at for at, plan in enumerate(advice.economics.plan.candidates)}
     spans = [(one.label, *span) for one in flips for span in _spans(one, name)]
     return {
         "type": "bar",
@@ -109,7 +109,7 @@ def _bar(advice: Advice, name: str, flips: Sequence[Flip]) -> dict[str, Any]:
         "base": [low for _label, low, _high in spans],
         "x": [high - low for _label, low, high in spans],
         "marker": {
-            "color": case_colour(numbers[case.candidate], is_offer=bool(case.offer)),
+            "color": case_colour(advice, name),
             "line": {"color": HAIRLINE, "width": 0.5},
         },
         "hovertemplate": "%{y}: %{base:.2f} – %{x:.2f}",

@@ -9,7 +9,8 @@ from gpufabric.core.text import _
 from gpufabric.planner.advice import Advice, ScaleCell, ScaleChart
 from gpufabric.planner.ranking import case_label
 from gpufabric.report.amounts import Currency
-from gpufabric.report.chart import Chart, case_colour, layout, percent
+from gpufabric.report.case_look import case_colour
+from gpufabric.report.chart import Chart, layout, percent
 from gpufabric.report.figure_style import HAIRLINE, INK, ink_on
 
 __all__ = ["guide_chart"]
@@ -20,7 +21,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def guide_chart(advice: Advice, guide: ScaleChart, currency: Currency) -> Chart:
     """Draw the winner of every size and value; the letter names the case, the share its chance."""
     names = _winners(advice, guide)
-    colours = {name: _colour(advice, name) for name in names}
+    colours = {name: case_colour(advice, name) for name in names}
     rows = [[guide.cell(size, value) for size in guide.sizes] for value in guide.gpu_hour_usd]
     own = advice.economics.plan.candidates[0].n_gpus
     return Chart(
@@ -111,14 +112,6 @@ def _winners(advice: Advice, guide: ScaleChart) -> list[str]:
     found = {cell.winner for cell in (*guide.cells, *guide.drawn)}
     order = [case.name for case in advice.ranking]
     return [*(name for name in order if name in found), *sorted(found - set(order))]
-
-
-def _colour(advice: Advice, name: str) -> str:
-    numbers = {plan.name: at for at, plan in enumerate(advice.economics.plan.candidates)}
-    case = next((one for one in advice.ranking if one.name == name), None)
-    if case is None:
-        return HAIRLINE
-    return case_colour(numbers[case.candidate], is_offer=bool(case.offer))
 
 
 def _label(advice: Advice, name: str) -> str:

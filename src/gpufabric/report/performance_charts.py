@@ -7,7 +7,8 @@ from typing import Any
 
 from gpufabric.core.text import _
 from gpufabric.planner.compare import CandidatePlan
-from gpufabric.report.chart import Chart, case_colour, layout
+from gpufabric.report.case_look import candidate_colour
+from gpufabric.report.chart import Chart, layout
 from gpufabric.report.figure_style import INK, QUIET, rail_colour, tinted
 from gpufabric.report.forecast_words import group_words, seconds_words
 from gpufabric.workload.forecast_curve import BandwidthCurve, bandwidth_curves
@@ -114,7 +115,7 @@ def _slowdown(plan: CandidatePlan, operation: str) -> float:
 
 def _band(number: int, name: str, curve: BandwidthCurve) -> Iterator[Mapping[str, Any]]:
     x = curve.size_bytes.tolist()
-    colour = case_colour(number)
+    colour = candidate_colour(number)
     edge = {"x": x, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
     yield {"type": "scatter", "y": curve.low_gbytes_per_s.tolist(), **edge}
     high = curve.high_gbytes_per_s.tolist()
