@@ -41,7 +41,9 @@ def test_the_table_has_a_row_for_every_size(capsys: Capture, made: Path) -> None
 
 @pytest.mark.parametrize("engine", ["closed", "flow"])
 def test_json_is_the_model_itself(capsys: Capture, made: Path, engine: str) -> None:
-    words = ("--sizes", "1G", "--engine", engine, "--routing", "adaptive", "--algo", "Ring")
+    words = ("--sizes", "1G", "--engine", engine, "--algo", "Ring")
+    if engine != "closed":
+        words = (*words, "--routing", "adaptive")
     content = json.loads(ask(capsys, made, *words, "--json").out)
     cluster = cluster_of(plant(RAIL), load_catalog())
     mine = estimate(cluster, "all_reduce", np.array([2.0**30]), "Ring")
@@ -100,6 +102,14 @@ def test_a_measured_run_is_held_against_the_prediction(
         (("--impair", "gdr_off", "--engine", "flow"), "--impair"),
         (("--routing", "magic"), "magic"),
         (("--compare", "nothing.txt"), "nothing.txt"),
+        (("--ranks", "0"), "--ranks: 0 GPUs"),
+        (("--impair", ",,"), "names nothing"),
+        (("--impair", "shared_nic=1.5"), "1.5"),
+        (("--impair", "gdr_off,gdr-off"), "twice"),
+        (("--fail", "leaf-1"), "--fail: is for --engine flow or packet"),
+        (("--seed", "3"), "--seed: is for --engine flow or packet"),
+        (("--run", "a"), "--run: is for --compare"),
+        (("--algo", "PAT"), "NCCL cannot do that here: PAT."),
     ],
 )
 def test_bad_input_is_told_in_one_line(
@@ -111,6 +121,47 @@ def test_bad_input_is_told_in_one_line(
     assert (ended.code, ended.out) == (2, "")
     assert told in ended.err
     assert "Traceback" not in ended.err
+
+
+def test_what_changes_nothing_is_told(capsys: Capture, made: Path) -> None:
+    for words, told in (
+        (("--env", "NCCL_PXN_DISABLE=1"), "NCCL_PXN_DISABLE"),
+        (("--op", "alltoallv"), "equal parts"),
+        (("--env", "NCCL_NET=Foo"), "NCCL_NET"),
+    ):
+        ended = ask(capsys, made, "--sizes", "1M", *words)
+        assert ended.code == 0
+        assert told in ended.out
+
+
+def test_sockets_are_asked_for_as_nccl_asks(capsys: Capture, made: Path) -> None:
+    words = ("--sizes", "1G", "--json")
+    by_variable = json.loads(ask(capsys, made, *words, "--env", "NCCL_NET=Socket").out)
+    by_name = json.loads(ask(capsys, made, *words, "--impair", "tcp=9000").out)
+    assert by_variable["rows"] == by_name["rows"]
+
+
+def test_a_run_of_a_file_with_several_and_its_operation(
+    capsys: Capture, made: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "run_id,size_bytes,time_us,algbw,busbw\n"
+        "a,1048576,150,6.99,6.88\na,1073741824,3200,335.5,330.3\nb,1048576,9,116.5,114.7\n"
+    )
+    several = ask(capsys, made, "--compare", str(path))
+    assert (several.code, several.out) == (2, "")
+    assert "--run" in several.err
+    untold = ask(capsys, made, "--compare", str(path), "--run", "a")
+    assert (untold.code, untold.out) == (2, "")
+    assert "--op" in untold.err
+    words = ("--compare", str(path), "--run", "a", "--op", "all_gather", "--json")
+    content = json.loads(ask(capsys, made, *words).out)
+    assert content["operation"] == "all_gather"
+    assert [point["size_bytes"] for point in content["points"]] == [2**20, 2**30]
+    sizes = ask(capsys, made, *words, "--sizes", "1M")
+    assert (sizes.code, sizes.out) == (2, "")
+    assert "--sizes" in sizes.err
 
 
 def test_sizes_as_nccl_tests_counts() -> None:

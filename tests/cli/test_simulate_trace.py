@@ -72,11 +72,9 @@ def test_what_chakra_writes_google_reads_and_trace_plays(
 def test_a_collective_alone(capsys: Capture, made: Path, tmp_path: Path, engine: str) -> None:
     words = ("--op", "all_reduce", "--size", "1G", "-o", str(tmp_path))
     assert run(capsys, "simulate", "chakra", str(made), *words).code == 0
-    told = run(
-        capsys, "simulate", "trace", str(made), str(tmp_path), "--engine", engine,
-        "--routing", "adaptive", "--json",
-    )  # fmt: skip
-    rest = ("--sizes", "1G", "--engine", engine, "--routing", "adaptive", "--json")
+    level = ("--engine", engine, *(() if engine == "closed" else ("--routing", "adaptive")))
+    told = run(capsys, "simulate", "trace", str(made), str(tmp_path), *level, "--json")
+    rest = ("--sizes", "1G", *level, "--json")
     ended = run(capsys, "simulate", "collective", str(made), *rest)
     (row,) = json.loads(ended.out)["rows"]
     assert json.loads(told.out)["step_us"] == pytest.approx(row["time_us"])
@@ -101,11 +99,33 @@ def test_the_table_says_what_shows_and_what_was_taken_for_what(
         (("chakra", "FABRIC", "-o", "x", "--model", "llama3-8b", "--plan", "tensr=8"), "tensor"),
         (("chakra", "FABRIC", "-o", "x", "--model", "llama3-8b", "--plan", "tensor=a"), "whole"),
         (("chakra", "FABRIC", "-o", "x", "--op", "all_reduce", "--size", "1M:2M"), "one, such"),
+        (("chakra", "FABRIC", "-o", "x", "--op", "all_reduce", "--name", "../x"), "--name"),
+        (("chakra", "FABRIC", "-o", "x", "--op", "all_reduce", "--plan", "tensor=8"), "--plan: is"),
+        (
+            ("chakra", "FABRIC", "-o", "x", "--op", "all_reduce", "--software", "a"),
+            "--software: is",
+        ),
+        (("chakra", "FABRIC", "-o", "x", "--model", "llama3-8b", "--size", "1G"), "--size: is"),
+        (("chakra", "FABRIC", "-o", "x", "--model", "llama3-8b", "--algo", "Ring"), "--algo: is"),
+        (
+            ("chakra", "FABRIC", "-o", "x", "--model", "llama3-8b", "--plan", "zero=9"),
+            "--plan zero:",
+        ),
+        (
+            ("chakra", "FABRIC", "-o", "x", "--model", "llama3-8b", "--plan", "tensor=8,tensor=4"),
+            "tensor is given twice",
+        ),
+        (
+            ("chakra", "FABRIC", "-o", "x", "--model", "llama3-8b", "--plan", "trains_adapters=?"),
+            "true, false",
+        ),
         (("trace", "FABRIC", "nothing.et"), "No such file"),
         (("trace", "FABRIC", "FOLDER"), "the folder has no trace"),
         (("trace", "FABRIC", "TEXT"), "Chakra"),
         (("trace", "FABRIC", "EMPTY", "--engine", "guess"), "Expected: closed, flow, packet"),
         (("trace", "FABRIC", "EMPTY", "--gpu", "H9"), "compute rates"),
+        (("trace", "FABRIC", "EMPTY", "--fail", "leaf-1"), "--fail: is for --engine flow"),
+        (("trace", "FABRIC", "EMPTY", "--seed", "3"), "--seed: is for --engine flow"),
     ],
 )
 def test_bad_words_are_told_with_exit_code_2(

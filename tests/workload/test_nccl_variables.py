@@ -19,11 +19,12 @@ HOSTS = Cluster("H100", 8, 2, 400.0)
         ("NCCL_IB_HCA", "mlx5_0,mlx5_1", ("shared_nic=2",)),
         ("NCCL_IB_HCA", "=mlx5_0:1", ("shared_nic=1",)),
         ("NCCL_IB_HCA", ",".join(f"mlx5_{at}" for at in range(8)), ()),
-        ("NCCL_IB_HCA", "^mlx5_0", ()),
         ("NCCL_NET_GDR_LEVEL", "LOC", ("gdr_off",)),
         ("NCCL_NET_GDR_LEVEL", "SYS", ()),
         ("NCCL_IB_DISABLE", "1", ("tcp=9000",)),
         ("NCCL_IB_DISABLE", "0", ()),
+        ("NCCL_NET", "Socket", ("tcp=9000",)),
+        ("NCCL_NET", "IB", ()),
         ("NCCL_P2P_DISABLE", "1", ("nvlink_down=18",)),
     ],
 )
@@ -53,6 +54,9 @@ def test_in_switch_reduction() -> None:
 
 def test_what_is_known_but_not_modelled_is_told() -> None:
     assert nccl_settings({"NCCL_IB_TC": "106"}, 8).unused == ("NCCL_IB_TC",)
+    # A plugin, and NICs that are left out of those that NCCL finds: it is not known which.
+    assert nccl_settings({"NCCL_NET": "AWS Libfabric"}, 8).unused == ("NCCL_NET",)
+    assert nccl_settings({"NCCL_IB_HCA": "^mlx5_0"}, 8).unused == ("NCCL_IB_HCA",)
     assert not nccl_settings({"NCCL_PXN_DISABLE": "1"}, 8).uses_pxn
 
 

@@ -170,7 +170,7 @@ def generation_of(gpu: str, where: str = "gpu") -> str:
         for name in entry.gpus
     }
     for name in sorted(known, key=len, reverse=True):
-        if key.startswith(name):
+        if key.startswith(name) and not key[len(name) :][:1].isdigit():
             return known[name]
     raise InputError(
         Fault(

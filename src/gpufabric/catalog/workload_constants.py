@@ -255,7 +255,7 @@ def gpu_key(gpu: str, where: str = "gpu") -> str:
     key = gpu.strip().upper().removeprefix("NVIDIA ").removeprefix("AMD ").removeprefix("INSTINCT ")
     known = gpu_computes().gpus
     for name in sorted(known, key=len, reverse=True):
-        if key.startswith(name):
+        if key.startswith(name) and not key[len(name) :][:1].isdigit():
             return name
     what = _('the GPU "{gpu}" has no compute rates.').format(gpu=gpu[:64])
     raise InputError(Fault(where, what, ", ".join(known), nearest(key, list(known))))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +14,7 @@ import typer
 from gpufabric.cli.fabrics import FabricSource
 from gpufabric.cli.loading import CatalogFolder
 from gpufabric.cli.simulate_collective import sizes_of
+from gpufabric.cli.workload_options import option_faults
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.files import writing
 from gpufabric.core.text import _
@@ -30,6 +33,9 @@ from gpufabric.workload.transformer import preset
 
 __all__ = ["chakra", "plan_of"]
 
+SIZE = "1G"
+_SWITCH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
 _Fabric = Annotated[
     Path,
     typer.Argument(metavar="FABRIC", help=_("Fabric file (.json, .fab) or spec (.yaml).")),
@@ -44,17 +50,23 @@ _Model = Annotated[
     str, typer.Option(metavar="NAME", help=_("Model whose training step is written: llama3-70b …"))
 ]
 _Plan = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="KEY=VALUE,…",
         help=_("How the step is divided: tensor=8,pipeline=2,zero=1,global_batch=256 …"),
     ),
 ]
-_Software = Annotated[str, typer.Option(metavar="NAME", help=_("Training program."))]
+_Software = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help=_("Training program. Left out: ") + SOFTWARE + "."),
+]
 _Op = Annotated[
     str, typer.Option(metavar="NAME", help=_("Collective to write: ") + ", ".join(OPERATIONS))
 ]
-_Size = Annotated[str, typer.Option(metavar="SIZE", help=_("Its message, such as 64M or 1G."))]
+_Size = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", help=_("Its message, such as 64M or 1G. Left out: 1G.")),
+]
 _Algo = Annotated[
     str,
     typer.Option(
@@ -75,10 +87,10 @@ def chakra(  # noqa: PLR0913 - one parameter for each option
     output: _Output,
     candidate: _Candidate = None,
     model: _Model = "",
-    plan: _Plan = "",
-    software: _Software = SOFTWARE,
+    plan: _Plan = None,
+    software: _Software = None,
     op: _Op = "",
-    size: _Size = "1G",
+    size: _Size = None,
     algo: _Algo = "",
     ranks: _Ranks = None,
     name: _Name = "step",
@@ -86,17 +98,43 @@ def chakra(  # noqa: PLR0913 - one parameter for each option
     catalog: CatalogFolder = None,
 ) -> None:
     """Write a training step or a collective as Chakra traces, one file a GPU, for ASTRA-sim."""
-    if bool(model) == bool(op):
-        what = _("give one of them.")
-        raise InputError(Fault("--model, --op", what, _("a training step, or a collective")))
+    _check_options(
+        {"--model": model, "--plan": plan, "--software": software},
+        {"--op": op, "--size": size, "--algo": algo},
+        name,
+    )
     source = FabricSource(fabric, candidate, catalog)
     cluster = cluster_of(plant_of(source.fabric(), source.catalog), source.catalog, ranks)
     if model:
-        job = TrainingJob(preset(model), cluster, plan_of(plan))
-        traces = list(step_traces(job, software))
+        fields_of_plan = {field.name: f"--plan {field.name}" for field in fields(TrainingPlan)}
+        with option_faults({**fields_of_plan, "model": "--model"}):
+            job = TrainingJob(preset(model), cluster, plan_of(plan or ""))
+            traces = list(step_traces(job, software or SOFTWARE))
     else:
-        traces = _collective(cluster, op, size, algo)
+        traces = _collective(cluster, op, size or SIZE, algo)
     _save(traces, output, name, as_json=as_json)
+
+
+def _check_options(
+    of_step: Mapping[str, str | None], of_collective: Mapping[str, str | None], name: str
+) -> None:
+    """Refuse options of the other kind, and a name that would lead out of the folder."""
+    has_step, has_collective = bool(of_step["--model"]), bool(of_collective["--op"])
+    faults = []
+    if has_step == has_collective:
+        what = _("give one of them.")
+        faults.append(Fault("--model, --op", what, _("a training step, or a collective")))
+    elif has_step:
+        given = [option for option, value in of_collective.items() if value]
+        faults += [Fault(option, _("is for --op, a collective.")) for option in given]
+    else:
+        given = [option for option, value in of_step.items() if value]
+        faults += [Fault(option, _("is for --model, a training step.")) for option in given]
+    if not re.fullmatch(r"\w[\w.-]{0,99}", name):
+        what = _('"{name}" is no beginning of a file name.').format(name=name[:64])
+        faults.append(Fault("--name", what, _("letters, digits, - and _, such as step")))
+    if faults:
+        raise InputError(faults)
 
 
 def plan_of(text: str, where: str = "--plan") -> TrainingPlan:
@@ -120,8 +158,14 @@ def plan_of(text: str, where: str = "--plan") -> TrainingPlan:
         if key not in known:
             what = _('there is no "{name}".').format(name=key[:64])
             faults.append(Fault(where, what, ", ".join(known), nearest(key, list(known))))
+        elif key in values:
+            what = _("{key} is given twice.").format(key=key)
+            faults.append(Fault(where, what, remedy=_("Give it once.")))
+        elif known[key] is bool and value.lower() in _SWITCH:
+            values[key] = _SWITCH[value.lower()]
         elif known[key] is bool:
-            values[key] = value.lower() in {"1", "true", "yes"}
+            what = _('{key} is "{value}".').format(key=key, value=value[:64])
+            faults.append(Fault(where, what, "true, false"))
         elif known[key] is str:
             values[key] = value
         elif value.isdecimal() and len(value) < 12:

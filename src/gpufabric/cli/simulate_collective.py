@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -41,7 +41,7 @@ from gpufabric.workload.comparison import compare
 from gpufabric.workload.host_findings import HostFinding, host_findings
 from gpufabric.workload.host_shape import HostShape, shape_of_matrix, shape_of_topology
 from gpufabric.workload.host_shape import cluster_of as cluster_of_shape
-from gpufabric.workload.impairment import asks_of, estimate_impaired
+from gpufabric.workload.impairment import IMPAIRMENTS, asks_of, estimate_impaired
 from gpufabric.workload.nccl_tuner import ALGORITHMS, PAIRWISE, PROTOCOLS, allowed
 from gpufabric.workload.nccl_variables import NcclSettings, nccl_settings
 from gpufabric.workload.on_fabric import Contention, cluster_of, estimate_on_fabric
@@ -50,6 +50,9 @@ from gpufabric.workload.operations import OPERATIONS, operation
 __all__ = ["ENGINES", "CollectiveRequest", "collective", "run_collective", "sizes_of"]
 
 ENGINES = ("closed", "flow", "packet")
+OP = "all_reduce"
+UNEVEN = frozenset({"alltoallv", "all_to_all_v"})
+SIZES = "1M:8G"
 MOST_SIZES = 64
 MOST_BYTES = 2.0**50
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
@@ -60,8 +63,8 @@ class CollectiveRequest:
     """What was asked on the command line."""
 
     source: FabricSource
-    op: str
-    sizes: str
+    op: str | None
+    sizes: str | None
     ranks: int | None
     forced: tuple[str | None, str | None]
     variables: dict[str, str]
@@ -69,9 +72,16 @@ class CollectiveRequest:
     impair: str
     scenario: Scenario
     compare: Path | None
+    run: str | None
     topology: Path | None
     folder: Path | None
     as_json: bool
+    network_options: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The operation that is asked for; all-reduce where none is."""
+        return operation(self.op or OP).name
 
 
 def sizes_of(text: str, where: str = "--sizes") -> NDArray[np.float64]:
@@ -141,7 +151,7 @@ def run_collective(request: CollectiveRequest) -> None:
 
 def _reported(request: CollectiveRequest) -> CollectiveReport:
     _check(request)
-    sizes = sizes_of(request.sizes)
+    sizes = sizes_of(request.sizes or SIZES)
     plant = plant_of(request.source.fabric(), request.source.catalog)
     cluster = cluster_of(plant, request.source.catalog, request.ranks)
     cluster, findings = _with_host(request, cluster)
@@ -151,11 +161,11 @@ def _reported(request: CollectiveRequest) -> CollectiveReport:
     _check(request)
     losses: dict[str, Contention] = {}
     if request.compare is not None:
-        measured = parse_nccl_tests(_text(request.compare), str(request.compare))
-        comparison = compare(measured, cluster, None, *request.forced)
+        measured = parse_nccl_tests(_text(request.compare), str(request.compare), request.run)
+        comparison = compare(measured, cluster, request.op, *request.forced)
         kind, found = comparison.operation, comparison.prediction
     else:
-        comparison, kind = None, operation(request.op).name
+        comparison, kind = None, request.kind
         found, losses = _estimate(request, plant, cluster, sizes)
     return CollectiveReport(
         kind,
@@ -168,8 +178,18 @@ def _reported(request: CollectiveRequest) -> CollectiveReport:
         _others(request, cluster, kind, found.size_bytes),
         comparison,
         findings,
-        [_("{name}: its effect is not modelled.").format(name=name) for name in settings.unused],
+        list(_notes(request, settings, kind)),
     )
+
+
+def _notes(request: CollectiveRequest, settings: NcclSettings, kind: str) -> Iterator[str]:
+    """What was asked for and does not change the times."""
+    for name in settings.unused:
+        yield _("{name}: its effect is not modelled.").format(name=name)
+    if not settings.uses_pxn and (request.engine == "closed" or kind != "alltoall"):
+        yield _("NCCL_PXN_DISABLE: changes all-to-all with --engine flow or packet only.")
+    if (request.op or "").strip().lower().replace("-", "_").removesuffix("_perf") in UNEVEN:
+        yield _("All-to-all-v is reckoned with equal parts.")
 
 
 def _with_host(request: CollectiveRequest, cluster: Cluster) -> tuple[Cluster, list[HostFinding]]:
@@ -202,7 +222,8 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise InputError(Fault(str(path), str(error.strerror))) from error
+        what = _("cannot be read: {reason}.").format(reason=error.strerror)
+        raise InputError(Fault(str(path), what, _("a text file"))) from error
 
 
 def _with_settings(request: CollectiveRequest, settings: NcclSettings) -> CollectiveRequest:
@@ -227,11 +248,32 @@ def _check(request: CollectiveRequest) -> None:
         faults.append(Fault("--engine", what, ", ".join(ENGINES)))
     if request.impair and request.engine != "closed":
         faults.append(Fault("--impair", _("is for --engine closed.")))
-    if request.compare is not None and (request.impair or request.engine != "closed"):
-        faults.append(Fault("--compare", _("is for --engine closed, without --impair.")))
+    elif request.impair and not asks_of(request.impair):
+        faults.append(Fault("--impair", _("names nothing."), ", ".join(IMPAIRMENTS)))
+    if request.engine == "closed":
+        faults += [network_fault(name) for name in request.network_options]
+    faults += _comparison_faults(request)
     if faults:
         raise InputError(faults)
-    operation(request.op)
+    operation(request.op or OP)
+
+
+def _comparison_faults(request: CollectiveRequest) -> Iterator[Fault]:
+    """What does not go with a measured run, or needs one."""
+    if request.compare is None:
+        if request.run is not None:
+            yield Fault("--run", _("is for --compare."))
+        return
+    if request.impair or request.engine != "closed":
+        what = _("is for --engine closed, without --impair or variables that impair.")
+        yield Fault("--compare", what)
+    if request.sizes is not None:
+        yield Fault("--sizes", _("are those of the measured run."), remedy=_("Leave it out."))
+
+
+def network_fault(option: str) -> Fault:
+    """Tell of an option that the closed form has no use for."""
+    return Fault(option, _("is for --engine flow or packet."))
 
 
 def _estimate(
@@ -239,10 +281,10 @@ def _estimate(
 ) -> tuple[Estimate, dict[str, Contention]]:
     if request.impair:
         asks = asks_of(request.impair)
-        return estimate_impaired(cluster, request.op, sizes, asks, *request.forced), {}
+        return estimate_impaired(cluster, request.kind, sizes, asks, *request.forced), {}
     if request.engine == "closed":
-        return estimate(cluster, request.op, sizes, *request.forced), {}
-    return estimate_on_fabric(plant, cluster, request.op, sizes, request.scenario, request.forced)
+        return estimate(cluster, request.kind, sizes, *request.forced), {}
+    return estimate_on_fabric(plant, cluster, request.kind, sizes, request.scenario, request.forced)
 
 
 def _others(
@@ -275,9 +317,22 @@ def _variables(given: Sequence[str], *, from_shell: bool) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-_Op = Annotated[str, typer.Option(metavar="NAME", help=", ".join(OPERATIONS))]
+_Op = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help=", ".join(OPERATIONS) + _(". Left out: all_reduce, or what was measured."),
+    ),
+]
 _MessageSizes = Annotated[
-    str, typer.Option(help=_("Message sizes as nccl-tests counts: 8:16G, 1M:4G:4 or 64M,1G."))
+    str | None,
+    typer.Option(
+        metavar="SIZES",
+        help=_(
+            "Message sizes as nccl-tests counts: 8:16G, 1M:4G:4 or 64M,1G. Left out: 1M:8G, or "
+            "those measured."
+        ),
+    ),
 ]
 _Algo = Annotated[
     str | None, typer.Option(help=_("As NCCL_ALGO: ") + ", ".join(ALGORITHMS), metavar="NAME")
@@ -302,6 +357,10 @@ _Measured = Annotated[
     typer.Option(
         "--compare", metavar="FILE", help=_("Output of nccl-tests to hold against the prediction.")
     ),
+]
+_Run = Annotated[
+    str | None,
+    typer.Option("--run", metavar="NAME", help=_("Run of a CSV file that has several.")),
 ]
 _Env = Annotated[
     list[str] | None,
@@ -333,15 +392,18 @@ _Fail = Annotated[
     list[str] | None,
     typer.Option(metavar="WHAT", help=_("What fails, as simulate traffic takes it.")),
 ]
-_Seed = Annotated[int, typer.Option(help=_("Draws all that is random; the same gives the same."))]
+_Seed = Annotated[
+    int | None,
+    typer.Option(min=0, help=_("Draws all that is random; the same gives the same. Left out: 0.")),
+]
 
 
 def collective(  # noqa: PLR0913 - one parameter for each option
     fabric: TheFabric,
     *,
     candidate: FabricCandidate = None,
-    op: _Op = "all_reduce",
-    sizes: _MessageSizes = "1M:8G",
+    op: _Op = None,
+    sizes: _MessageSizes = None,
     ranks: Ranks = None,
     algo: _Algo = None,
     proto: _Proto = None,
@@ -351,9 +413,10 @@ def collective(  # noqa: PLR0913 - one parameter for each option
     impair: _Impair = "",
     topology: _Topology = None,
     compare_with: _Measured = None,
+    run: _Run = None,
     routing: _Routing = "",
     fail: _Fail = None,
-    seed: _Seed = 0,
+    seed: _Seed = None,
     as_json: AsJson = False,
     output: Folder = None,
     catalog: CatalogFolder = None,
@@ -361,11 +424,23 @@ def collective(  # noqa: PLR0913 - one parameter for each option
     """Predict a collective's time for every size, as nccl-tests prints it, with intervals."""
     level = "packet" if engine == "packet" else "flow"
     scenario = replace(
-        Scenario("permutation", n_bins=0, seed=seed, engine=level, fail=tuple(fail or ())),
+        Scenario("permutation", n_bins=0, seed=seed or 0, engine=level, fail=tuple(fail or ())),
         routing=Routing(routing),
     )
     source = FabricSource(fabric, candidate, catalog)
     variables = _variables(env or (), from_shell=shell_env)
     asked = (source, op, sizes, ranks, (algo, proto), variables, engine, impair, scenario)
-    files = (compare_with, topology, output)
-    run_collective(CollectiveRequest(*asked, *files, as_json=as_json))
+    files = (compare_with, run, topology, output)
+    options = given_options({"--routing": routing, "--fail": fail, "--seed": seed})
+    run_collective(CollectiveRequest(*asked, *files, as_json, options))
+
+
+def given_options(options: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the options, by name, that were given.
+
+    Examples
+    --------
+    >>> given_options({"--routing": "", "--fail": None, "--seed": 0})
+    ('--seed',)
+    """
+    return tuple(name for name, value in options.items() if value not in (None, "", []))

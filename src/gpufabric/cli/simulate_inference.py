@@ -41,7 +41,7 @@ from gpufabric.report.terminal import print_paths
 from gpufabric.workload.forecast_serving import JITTER_US
 from gpufabric.workload.inference import ServingPlan
 from gpufabric.workload.network_view import NetworkView
-from gpufabric.workload.parallelism import PRECISIONS
+from gpufabric.workload.parallelism import MOST, PRECISIONS
 from gpufabric.workload.serving_study import (
     ServingQuestion,
     ServingStudy,
@@ -209,9 +209,9 @@ def _check_rate(
     if rate is None:
         return
     faults = []
-    if not 0 < rate < float("inf"):
+    if not 0 < rate <= MOST:
         what = _("the value is {value}.").format(value=rate)
-        faults.append(Fault("--rate", what, _("more than 0")))
+        faults.append(Fault("--rate", what, _("more than 0, at most {most:,}").format(most=MOST)))
     if sequences is not None:
         faults.append(Fault("--sequences", _("--rate tells how many there are.")))
     if busy is not None and not is_disaggregated:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from gpufabric.cli.fabrics import FabricSource
 from gpufabric.cli.loading import CatalogFolder
+from gpufabric.cli.simulate_collective import given_options, network_fault
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.files import write_text
 from gpufabric.core.text import _
@@ -79,7 +80,9 @@ _Fail = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help=_("Switch or link that is down; several times for more.")),
 ]
-_Seed = Annotated[int, typer.Option(help=_("Seed of all that is drawn."))]
+_Seed = Annotated[
+    int | None, typer.Option(min=0, help=_("Seed of all that is drawn. Left out: 0."))
+]
 _Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help=_("Write the result as JSON there too.")),
@@ -97,19 +100,22 @@ def trace(  # noqa: PLR0913 - one parameter for each option
     ranks: _Ranks = None,
     routing: _Routing = "",
     fail: _Fail = None,
-    seed: _Seed = 0,
+    seed: _Seed = None,
     output: _Output = None,
     as_json: _AsJson = False,
     catalog: CatalogFolder = None,
 ) -> None:
     """Play a job's traces on a fabric: step time, and what of communication shows."""
+    given = given_options({"--routing": routing, "--fail": fail, "--seed": seed})
+    if engine == "closed" and given:
+        raise InputError([network_fault(name) for name in given])
     contents = trace_contents(traces)
     source = FabricSource(fabric, candidate, catalog)
     scenario = Scenario(
         pattern="permutation",
         routing=Routing(routing),
         fail=tuple(fail or ()),
-        seed=seed,
+        seed=seed or 0,
         n_bins=0,
         engine="packet" if engine == "packet" else "flow",
     )
@@ -117,7 +123,7 @@ def trace(  # noqa: PLR0913 - one parameter for each option
     found = replay_traces(
         parse_traces(contents), plant, source.catalog, scenario, ReplayOptions(engine, gpu, ranks)
     )
-    content = _content(found, plant.fabric.name, plant.fabric.content_hash, seed)
+    content = _content(found, plant.fabric.name, plant.fabric.content_hash, seed or 0)
     text = json.dumps(content, indent=2, ensure_ascii=False)
     if output is not None:
         write_text(output, text + "\n")

@@ -156,7 +156,7 @@ def _job(request: TrainingRequest) -> tuple[SearchResult | None, TrainingJob]:
             kept["data"] = ways
         found = search(request.model, cluster, plan, request.software, 8, kept)
         return found, found.best[0].job
-    faults = [*plan.faults(), *_data_faults(cluster, plan, ways)]
+    faults = [*plan.faults(), *_data_faults(cluster, plan, ways), *_idle_faults(plan, given)]
     if faults:
         raise InputError(faults)
     job = TrainingJob(request.model, cluster, plan)
@@ -183,6 +183,21 @@ def _data_faults(cluster: Cluster, plan: TrainingPlan, ways: int | None) -> Iter
     right = cluster.n_ranks // own if own and cluster.n_ranks % own == 0 else None
     remedy = _("Leave it out, or give {right}.").format(right=right) if right else ""
     yield Fault("data", what.format(product=ways * own, n=cluster.n_ranks), remedy=remedy)
+
+
+def _idle_faults(plan: TrainingPlan, given: dict[str, int | str]) -> Iterator[Fault]:
+    """Tell of what was given and would change nothing: chunks and schedules are of a pipeline."""
+    name = plan.schedule
+    if plan.pipeline == 1:
+        what = _("there is no pipeline for it.")
+        names = [each for each in ("chunks", "schedule") if given.get(each, 1) not in {1, "1f1b"}]
+        yield from (Fault(each, what, remedy=_("Give --pp 2 or more.")) for each in names)
+    elif name == "interleaved" and plan.chunks == 1:
+        what = _("interleaved needs more than one chunk a stage.")
+        yield Fault("schedule", what, remedy=_("Give --chunks 2 or more."))
+    elif given.get("schedule") in {"1f1b", "zero-bubble"} and plan.chunks > 1:
+        what = _("{name} has one chunk a stage.").format(name=name)
+        yield Fault("schedule", what, "interleaved", _("Leave --chunks out."))
 
 
 def _least_recomputing(job: TrainingJob) -> TrainingJob:

@@ -29,6 +29,9 @@ _PREFIX = re.compile(
 """What a launcher or log collector writes before a line: ``[1,0]<stdout>:``, ``worker-0: ``, a
 time, ``0: ``."""
 
+MOST_DIGITS = 18
+"""Of a message size: 2**59 bytes and more are none."""
+
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PROGRAM = re.compile(r"\b([a-z_]+?)_perf(?:_mpi)?\b")
 _SETTING = re.compile(r"(nThread|nGpus|minBytes|maxBytes|step|warmup iters|iters|agg iters|"
@@ -107,7 +110,7 @@ def _read_text(text: str, name: str) -> NcclTestsOutput:
         line = _without_prefix(_COLOUR.sub("", raw))
         if line.startswith("#"):
             _read_comment(reading, line, number)
-        elif re.match(r"[0-9]{1,18}\s", line):
+        elif re.match(r"[0-9]+\s", line):
             _read_row(reading, line, number)
         else:
             _note(reading, line)
@@ -188,6 +191,10 @@ def _read_row(reading: _Reading, line: str, number: int) -> None:
         return
     if len(words) < 4 or not words[1].isdecimal():
         return  # a number at the start of a log line, not a row
+    if len(words[0]) > MOST_DIGITS:
+        what = _('"{text}" is no number of bytes.').format(text=words[0][:64])
+        reading.faults.append(Fault(where, what, _("at most {n} digits").format(n=MOST_DIGITS)))
+        return
     if not _TYPES.fullmatch(words[2]):
         if reading.columns:
             what = _('"{word}" is no data type.').format(word=words[2][:16])

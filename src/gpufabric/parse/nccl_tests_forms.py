@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gpufabric.core.errors import Fault, InputError
+from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
 from gpufabric.parse.nccl_tests_rows import Device, NcclTestsOutput, Row, Timing, amount, count
 
@@ -150,7 +150,7 @@ def read_csv(text: str, name: str, run: str | None = None) -> NcclTestsOutput:
     InputError
         If a column is missing, a number is none, or the file has several runs and none is named.
     """
-    reader = csv.DictReader(io.StringIO(text.replace("\0", "")))
+    reader = _entries(text)
     fields = {(field or "").strip().lower(): field for field in reader.fieldnames or []}
     columns = {
         key: next((fields[known] for known in names if known in fields), None)
@@ -174,15 +174,26 @@ def read_csv(text: str, name: str, run: str | None = None) -> NcclTestsOutput:
         elif (entry.get(columns["size"]) or "").strip():
             what = _("a size, time or bus bandwidth is no number above 0.")
             faults.append(Fault(f"{name}:{reader.line_num}", what))
+    if run is not None and not seen:
+        runs = [entry.get(run_column) or "" for entry in _entries(text)] if run_column else []
+        what = _('there is no run "{name}".').format(name=run[:64])
+        known = list(dict.fromkeys(runs))
+        raise InputError(Fault(name, what, ", ".join(known)[:400], nearest(run[:64], known)))
     if len(seen) > 1:
         what = _("the file has {n} runs.").format(n=len(seen))
-        raise InputError(Fault(name, what, ", ".join(seen)[:400], _("Name one of them.")))
+        raise InputError(
+            Fault(name, what, ", ".join(seen)[:400], _("Name one of them with --run."))
+        )
     if faults:
         raise InputError(faults)
     about = next(iter(seen.values()), {})
     ranks = (about.get("n_ranks") or "").strip()
     operation = about.get("collective") or about.get("operation")
     return _output(name, "CSV", rows, operation or None, int(ranks) if ranks.isdecimal() else None)
+
+
+def _entries(text: str) -> csv.DictReader[str]:
+    return csv.DictReader(io.StringIO(text.replace("\0", "")))
 
 
 def _csv_row(entry: dict[str, str], columns: dict[str, str | None], line: int) -> Row | None:

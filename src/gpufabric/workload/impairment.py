@@ -61,6 +61,8 @@ NO_NVLINK_GBYTES_PER_S = 20.0
 """Bus bandwidth between GPUs without NVLink, over PCIe 4.0. Source: NVIDIA/nccl-tests issue 178."""
 
 _INSIDE = ("ring_gbytes_per_s", "tree_gbytes_per_s", "nvls_gbytes_per_s", "pairwise_gbytes_per_s")
+COUNTED = frozenset({"shared_nic", "nvlink_down"})
+"""Impairments whose amount is a number of things."""
 _PAIRWISE = frozenset({"alltoall", "sendrecv", "gather", "scatter"})
 
 
@@ -110,6 +112,12 @@ class Impairment:
     def remedy(self) -> str:
         """What to do about it, for a reader."""
         return _remedies()[self.name]
+
+    def takes(self, amount: float) -> bool:
+        """Whether the amount is in range, and whole where things are counted."""
+        if not self.least <= amount <= self.most:
+            return False
+        return self.name not in COUNTED or amount == int(amount)
 
     def applies_to(self, cluster: Cluster) -> bool:
         """Whether the cluster has what this impairs."""
@@ -280,7 +288,8 @@ def asks_of(text: str, where: str = "--impair") -> list[Ask]:
     >>> [(ask.impairment.name, ask.amount) for ask in asks_of("gdr-off, nvlink_down=2")]
     [('gdr_off', 1), ('nvlink_down', 2.0)]
     """
-    asks, faults = [], []
+    asks: list[Ask] = []
+    faults = []
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, amount_text = part.partition("=")
         name = name.strip().lower().replace("-", "_")
@@ -292,7 +301,11 @@ def asks_of(text: str, where: str = "--impair") -> list[Ask]:
             )
             continue
         amount = _amount(amount_text) if equals else entry.default
-        if amount is None or not entry.least <= amount <= entry.most:
+        if entry.name in {ask.impairment.name for ask in asks}:
+            what = _("{name}: asked for twice.").format(name=name)
+            faults.append(Fault(where, what, remedy=_("Name it once.")))
+            continue
+        if amount is None or not entry.takes(amount):
             what = _('{name}: the amount is "{value}".').format(name=name, value=amount_text[:32])
             expected = f"{entry.least:g} … {entry.most:g} {entry.unit}".strip()
             faults.append(Fault(where, what, expected))

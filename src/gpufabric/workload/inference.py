@@ -16,7 +16,7 @@ from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.expert_exchange import exchange_s
-from gpufabric.workload.parallelism import TrainingJob, TrainingPlan, placed
+from gpufabric.workload.parallelism import MOST, TrainingJob, TrainingPlan, placed
 from gpufabric.workload.step_work import collective_s
 from gpufabric.workload.training import SOFTWARE, forward
 from gpufabric.workload.transformer import Transformer
@@ -263,9 +263,9 @@ def _faults(model: Transformer, cluster: Cluster, plan: ServingPlan) -> list[Fau
     n, experts = cluster.n_ranks, model.dimensions.experts
     found = []
     for name in ("tensor", "expert", "sequences", "prompt_tokens", "output_tokens"):
-        if getattr(plan, name) < 1:
+        if not 1 <= getattr(plan, name) <= MOST:
             what = _("the value is {value}.").format(value=getattr(plan, name))
-            found.append(Fault(name, what, "1 …"))
+            found.append(Fault(name, what, f"1 … {MOST:,}"))
     if found:
         return found
     if n % plan.tensor:

@@ -35,6 +35,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 HOURS_A_MONTH = 730.0
+MOST_LATE_US = 1_000_000_000
+"""A thousand seconds: nobody waits longer for a message."""
 SLOWDOWNS = (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 """Factors for which a step is computed; between them it is interpolated."""
 
@@ -271,9 +273,9 @@ def decode_tail(
     Each collective waits for the slowest of its ranks, one after the other: latenesses add up.
     """
     faults = [
-        Fault(name, _("the value is {value}.").format(value=value), "0 …")
+        Fault(name, _("the value is {value}.").format(value=value), f"0 … {MOST_LATE_US:,}")
         for name, value in (("jitter_us", jitter_us), ("latency_us", latency_us))
-        if not 0 <= value < float("inf")
+        if not 0 <= value <= MOST_LATE_US
     ]
     if faults:
         raise InputError(faults)

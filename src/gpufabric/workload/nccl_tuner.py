@@ -162,9 +162,8 @@ def _only(every: list[Choice], algorithm: str | None, protocol: str | None) -> l
         chosen = {known[part.lower()] for part in wanted}
         kept = [choice for choice in kept if getattr(choice, field) in chosen]
     if not kept:
-        what = _("NCCL cannot do that here: {algorithm} {protocol}.").format(
-            algorithm=algorithm or "", protocol=protocol or ""
-        )
+        asked = " ".join(part for part in (algorithm, protocol) if part)
+        what = _("NCCL cannot do that here: {asked}.").format(asked=asked[:64])
         raise InputError(Fault("--algo", what, ", ".join(str(choice) for choice in every)))
     return kept
 

@@ -24,7 +24,7 @@ SWITCHES = (
     "NCCL_PXN_DISABLE",
 )
 """Variables that are 0 or 1; NCCL_NVLS_ENABLE knows 2 as well."""
-NAMES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_IB_HCA", "NCCL_NET_GDR_LEVEL", *SWITCHES)
+NAMES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_IB_HCA", "NCCL_NET", "NCCL_NET_GDR_LEVEL", *SWITCHES)
 """Variables that change a prediction."""
 WITHOUT_EFFECT = (
     "NCCL_BUFFSIZE",
@@ -47,7 +47,6 @@ WITHOUT_EFFECT = (
     "NCCL_MAX_NCHANNELS",
     "NCCL_MIN_CTAS",
     "NCCL_MIN_NCHANNELS",
-    "NCCL_NET",
     "NCCL_NTHREADS",
     "NCCL_SHM_DISABLE",
     "NCCL_SOCKET_IFNAME",
@@ -59,6 +58,9 @@ WITHOUT_EFFECT = (
 NO_GDR = {"LOC", "0"}
 """Levels of NCCL_NET_GDR_LEVEL that switch GPUDirect RDMA off."""
 GDR_LEVELS = ("LOC", "PIX", "PXB", "PHB", "SYS", "0", "1", "2", "3", "4", "5")
+NETWORKS = {"IB": False, "SOCKET": True}
+"""Networks that NCCL has itself, and whether they are sockets. Others are plugins: AWS Libfabric,
+FasTrak …"""
 MOST_LINKS = 18
 TCP_MTU = 9000
 
@@ -133,8 +135,23 @@ def nccl_settings(variables: Mapping[str, str], n_nics: int, where: str = "--env
         None if sharp is None else sharp == "1",
         tuple(_impairments(variables, n_nics)),
         variables.get("NCCL_PXN_DISABLE", "0") == "0",
-        tuple(name for name in variables if name in WITHOUT_EFFECT),
+        tuple(name for name in variables if _is_unused(name, variables)),
     )
+
+
+def _network(variables: Mapping[str, str]) -> str:
+    """The network that is asked for, as ``NETWORKS`` names it."""
+    return variables.get("NCCL_NET", "").upper()
+
+
+def _is_unused(name: str, variables: Mapping[str, str]) -> bool:
+    """Whether a variable is known, but what it says is not modelled."""
+    value = variables[name]
+    if name == "NCCL_NET":
+        return bool(value) and _network(variables) not in NETWORKS
+    if name == "NCCL_IB_HCA":
+        return value.startswith("^")
+    return name in WITHOUT_EFFECT
 
 
 def _impairments(variables: Mapping[str, str], n_nics: int) -> list[str]:
@@ -146,7 +163,7 @@ def _impairments(variables: Mapping[str, str], n_nics: int) -> list[str]:
             found.append(f"shared_nic={named}")
     if variables.get("NCCL_NET_GDR_LEVEL", "").upper() in NO_GDR:
         found.append("gdr_off")
-    if variables.get("NCCL_IB_DISABLE") == "1":
+    if variables.get("NCCL_IB_DISABLE") == "1" or NETWORKS.get(_network(variables), False):
         found.append(f"tcp={TCP_MTU}")
     if variables.get("NCCL_P2P_DISABLE") == "1":
         found.append(f"nvlink_down={MOST_LINKS}")

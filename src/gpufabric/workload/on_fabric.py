@@ -74,6 +74,9 @@ def cluster_of(plant: Plant, catalog: Catalog, n_ranks: int | None = None) -> Cl
     """
     ends, fabric = plant.endpoints, plant.fabric
     n = len(ends) if n_ranks is None else n_ranks
+    if not 2 <= n <= len(ends):
+        most = _("2 to {most}, what the fabric has today").format(most=len(ends))
+        raise InputError(Fault("--ranks", _("{n} GPUs.").format(n=n), most))
     ends = ends.first_of(n)
     sizes = np.bincount(ends.block)
     if (sizes != sizes[0]).any():

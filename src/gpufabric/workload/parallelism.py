@@ -17,6 +17,7 @@ from gpufabric.workload.transformer import Transformer
 
 __all__ = [
     "GROUP_NAMES",
+    "MOST",
     "RECOMPUTE",
     "SCHEDULES",
     "Group",
@@ -42,6 +43,9 @@ GROUP_NAMES = (
     "pipeline",
 )
 """Kinds of groups of ranks."""
+
+MOST = 10**8
+"""Of any number of ways, sequences or tokens: larger ones are typing errors."""
 
 PRECISIONS = ("fp16", "bf16", "fp8", "mxfp8", "nvfp4")
 
@@ -130,9 +134,9 @@ class TrainingPlan:
             "global_batch",
             "sequence_tokens",
         ):
-            if getattr(self, name) < 1:
+            if not 1 <= getattr(self, name) <= MOST:
                 what = _("the value is {value}.").format(value=getattr(self, name))
-                found.append(Fault(name, what, "1 …"))
+                found.append(Fault(name, what, f"1 … {MOST:,}"))
         if self.expert_tensor < 0:
             what = _("the value is {value}.").format(value=self.expert_tensor)
             found.append(Fault("expert_tensor", what, "0 …"))

@@ -90,11 +90,27 @@ def search(
             what = _("the model needs more memory than {n} GPUs have, whatever the plan.")
             fault = Fault("model", what.format(n=cluster.n_ranks))
         else:
-            what = _("{batch} sequences cannot be divided among {n} GPUs.")
-            fault = Fault("global_batch", what.format(batch=plan.global_batch, n=cluster.n_ranks))
+            fault = _no_candidate(model, cluster, plan, kept or {})
         raise InputError([fault])
     found.sort(key=lambda one: one.step_s)
     return SearchResult(tuple(found[: max(1, n_best)]), n_tried, n_too_large)
+
+
+def _no_candidate(
+    model: Transformer, cluster: Cluster, plan: TrainingPlan, kept: Mapping[str, int]
+) -> Fault:
+    """Why nothing could be tried: a way that is kept does not divide, else the batch."""
+    n, experts = cluster.n_ranks, model.dimensions.experts
+    for name in ("tensor", "pipeline", "context", "data"):
+        if n % max(1, kept.get(name, 1)):
+            what = _("{n} GPUs do not divide into {ways} ways.")
+            return Fault(name, what.format(n=n, ways=kept[name]))
+    ways = kept.get("expert", 1)
+    if ways > 1 and (not experts or experts % ways):
+        what = _("{n} experts do not divide into {ways} expert ways.")
+        return Fault("expert", what.format(n=experts, ways=ways))
+    what = _("{batch} sequences cannot be divided among {n} GPUs.")
+    return Fault("global_batch", what.format(batch=plan.global_batch, n=n))
 
 
 def _divisors(number: int, most: int) -> list[int]:
