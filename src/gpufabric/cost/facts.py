@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ __all__ = [
     "Exposure",
     "NetworkFacts",
     "Performance",
+    "PriceTerm",
     "PricedPart",
     "Skill",
     "network_facts",
@@ -60,6 +62,23 @@ class PricedPart:
     spares: int
     later: int
     name: str
+
+
+class PriceTerm(NamedTuple):
+    """Parts of one item and one price.
+
+    Parameters
+    ----------
+    item, key
+        What they count as, and the key of their price.
+    pieces, spares
+        Times the price: today's and those in store [USD, or pieces where the price is one's].
+    """
+
+    item: str
+    key: str
+    pieces: float
+    spares: float
 
 
 @dataclass(frozen=True)
@@ -189,6 +208,17 @@ class NetworkFacts:
     def with_performance(self, performance: Performance | None) -> NetworkFacts:
         """Return the facts with what the workload makes of the network."""
         return replace(self, performance=performance)
+
+    @cached_property
+    def price_terms(self) -> tuple[PriceTerm, ...]:
+        """What is bought, parts of one item and price together."""
+        terms: dict[tuple[str, str], tuple[float, float]] = {}
+        for part in self.parts:
+            if part.price is not None:
+                key = (part.item, part.price.key)
+                pieces, spares = terms.get(key, (0.0, 0.0))
+                terms[key] = (pieces + part.pieces * part.usd, spares + part.spares * part.usd)
+        return tuple(PriceTerm(*key, *amounts) for key, amounts in terms.items())
 
     @property
     def price_quantities(self) -> tuple[Quantity, ...]:

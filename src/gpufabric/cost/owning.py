@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.cost.case import Case
-from gpufabric.cost.facts import PricedPart
 from gpufabric.cost.quantity import Draws
 
 __all__ = [
@@ -48,12 +47,10 @@ def capital_items(case: Case, draws: Draws) -> dict[str, Floats]:
     """
     zero = np.zeros(_length(draws))
     items = dict.fromkeys(CAPITAL, zero)
-    for part in case.facts.parts:
-        if part.price is None:
-            continue
-        each = _each(part, draws)
-        items[part.item] = items[part.item] + part.pieces * each
-        items["spares"] = items["spares"] + part.spares * each
+    for term in case.facts.price_terms:
+        price = draws[term.key]
+        items[term.item] = items[term.item] + term.pieces * price
+        items["spares"] = items["spares"] + term.spares * price
     minutes = (
         case.facts.n_cables * draws["installation.minutes_per_cable"]
         + case.facts.n_switches * draws["installation.minutes_per_switch"]
@@ -101,9 +98,9 @@ def engineers(case: Case, draws: Draws) -> Floats:
 def equipment_usd(case: Case, draws: Draws, items: frozenset[str] = frozenset(CAPITAL)) -> Floats:
     """Return the price of today's pieces of some items, all networks [USD]."""
     total = np.zeros(_length(draws))
-    for part in case.facts.parts:
-        if part.price is not None and part.item in items:
-            total = total + part.pieces * _each(part, draws)
+    for term in case.facts.price_terms:
+        if term.item in items:
+            total = total + term.pieces * draws[term.key]
     return total
 
 
@@ -120,12 +117,6 @@ def _failed_usd(case: Case, draws: Draws) -> Floats:
     each = modules / max(1, pieces or links)
     switches = equipment_usd(case, draws, frozenset({"switches"}))
     return failed * each + switches * draws["failure.switch"]
-
-
-def _each(part: PricedPart, draws: Draws) -> Floats:
-    assert part.price is not None, "a part without a price is counted apart"
-    each: Floats = part.usd * draws[part.price.key]
-    return each
 
 
 def _length(draws: Draws) -> int:

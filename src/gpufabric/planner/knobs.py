@@ -21,7 +21,7 @@ from gpufabric.planner.ranking import measure
 
 __all__ = ["FLIP_DRAWS", "SKILLS", "flips_of"]
 
-FLIP_DRAWS = 512
+FLIP_DRAWS = 1024
 """Draws over which each value of a knob is judged."""
 
 GRID = 9

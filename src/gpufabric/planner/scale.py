@@ -29,7 +29,7 @@ SIZES = (64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_
 """GPUs that are looked at, beside the spec's own."""
 
 QUICK_GPUS = 16_384
-"""Largest size that every plan looks at; larger ones only where the spec is as large."""
+"""Largest size that every plan looks at; larger ones take long, up to the spec's own."""
 
 GPU_HOUR_USD = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0)
 """Values of a GPU-hour that are looked at [USD/(GPU h)]."""
@@ -115,8 +115,7 @@ def scale_chart(
         Those within the budget, the best first; the candidates of the first are designed at each
         size, at least the best of each fabric.
     sizes
-        GPUs. Left out: 64 to 16,384 in powers of two and the spec's own; to 131,072 where the
-        spec's own is larger.
+        GPUs. Left out: 64 to 16,384 in powers of two, or to the spec's own where that is larger.
 
     Notes
     -----
@@ -149,7 +148,7 @@ def scale_chart(
 
 
 def _sizes(own: int) -> tuple[int, ...]:
-    most = SIZES[-1] if own > QUICK_GPUS else QUICK_GPUS
+    most = max(own, QUICK_GPUS)
     return tuple(sorted({*(size for size in SIZES if size <= most), own}))
 
 
