@@ -108,3 +108,21 @@ def test_a_comparison_in_which_iterations_are_cut_off(
     assert "Not finished: pause-storm." in page
     assert "not finished</span>" in page
     assert "No iteration finished: pause-storm." in page
+
+
+def test_a_comparison_says_that_it_is_cut_off_before_the_retry_time_out(
+    capsys: Capture, made: Path
+) -> None:
+    """67 ms are longer than twenty times what 100 KB take, and than no time-out at all."""
+    words = ("--pattern", "incast", "--bytes", "100KB", "--iterations", "1", "--jobs", "1")
+    told = "retry time-outs of 67.11 ms after"
+    lost = run(
+        capsys, "simulate", "compare", str(made / "rail.fab"), *words, "--variant", "mtu-mismatch"
+    )
+    assert told in " ".join(lost.out.split())
+    assert "--until 0.15 waits for two" in " ".join(lost.out.split())
+    paused = run(
+        capsys, "simulate", "compare", str(made / "rail.fab"), *words, "--variant", "pause-storm"
+    )
+    assert "not finished by then" in " ".join(paused.out.split())
+    assert told not in " ".join(paused.out.split())

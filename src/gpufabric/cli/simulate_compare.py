@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ import typer
 
 from gpufabric.cli.fabrics import FabricSource, is_spec
 from gpufabric.cli.loading import load_spec
+from gpufabric.cli.outputs import check_output_folder
 from gpufabric.cli.simulate_run import progress_bar
 from gpufabric.cli.workers import check_workers, workers
 from gpufabric.core.errors import Fault, InputError, nearest
@@ -21,6 +22,7 @@ from gpufabric.report.side_by_side import terminal
 from gpufabric.sim.compare import Trial, run_trials
 from gpufabric.sim.compare_variants import Variant, meanings, variants_of
 from gpufabric.sim.ideal import ideal_in_fabric
+from gpufabric.sim.packet_doubts import sentences
 from gpufabric.sim.packet_prepared import PreparedRun, check_crossing, prepare
 from gpufabric.sim.profile import PROFILES, Profile
 from gpufabric.sim.run import Plant, plant_of
@@ -96,6 +98,7 @@ def run_compare(asked: Comparison) -> None:
         "skew_us": repeats.skew_us,
         "until_s": until_s,
         "fabrics": [_fabric_json(run) for run in runs],
+        "warnings": sentences(asked.tuned.config, asked.tuned.name),
     }
     paths = []
     if folder is not None:
@@ -111,11 +114,16 @@ def run_compare(asked: Comparison) -> None:
 
 def _check(asked: Comparison) -> None:
     faults = list(_faults(asked))
-    try:
-        check_scenario(asked.scenario)
-        check_workers("local", None, asked.repeats.jobs)
-    except InputError as error:
-        faults.extend(error.faults)
+    checks: tuple[Callable[[], None], ...] = (
+        lambda: check_scenario(asked.scenario),
+        lambda: check_workers("local", None, asked.repeats.jobs),
+        lambda: check_output_folder(asked.output.folder),
+    )
+    for check in checks:
+        try:
+            check()
+        except InputError as error:
+            faults.extend(error.faults)
     if faults:
         raise InputError(faults)
 
@@ -132,9 +140,6 @@ def _faults(asked: Comparison) -> Iterator[Fault]:
         yield Fault("FABRIC", _("a spec stands alone."), _("one spec, or fabric files"))
     if asked.candidates and not specs:
         yield Fault("--candidate", _("needs a spec."))
-    folder = asked.output.folder
-    if folder is not None and folder.exists() and not folder.is_dir():
-        yield Fault("-o", _("{path} is no folder.").format(path=folder))
 
 
 def _variant_faults(asked: Comparison) -> Iterator[Fault]:

@@ -14,6 +14,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from gpufabric.cli.fabrics import FabricSource
+from gpufabric.cli.outputs import check_output_folder
 from gpufabric.cli.workers import check_workers, workers
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
@@ -166,6 +167,7 @@ def _check(request: Request) -> None:
     checks: tuple[Callable[[], None], ...] = (
         lambda: check_scenario(request.scenario),
         lambda: _check_sweep(request.sweep, request.scenario.engine),
+        lambda: check_output_folder(request.output.folder),
     )
     for check in checks:
         try:
@@ -212,8 +214,6 @@ def _output_faults(request: Request) -> Iterator[Fault]:
         yield Fault("--format", what, ", ".join(FORMATS), nearest(output.form, FORMATS))
     if output.plot and output.folder is None:
         yield Fault("--plot", _("needs a folder."), "-o DIR")
-    if output.folder is not None and output.folder.exists() and not output.folder.is_dir():
-        yield Fault("-o", _("{path} is no folder.").format(path=output.folder))
     bins = request.scenario.n_bins
     if not 0 <= bins <= MOST_BINS:
         what = _("{n} bins.").format(n=bins)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,12 +18,13 @@ from gpufabric.cli.loading import CatalogFolder
 from gpufabric.cli.simulate_run import progress_bar
 from gpufabric.cli.workers import check_workers, workers
 from gpufabric.core.errors import Fault, InputError
-from gpufabric.core.files import write_text
+from gpufabric.core.files import check_writable, write_text
 from gpufabric.core.text import _
 from gpufabric.report.side_by_side import terminal
 from gpufabric.report.traffic_table import time_words
 from gpufabric.sim.ecn_search import Score, SearchResult, search_ecn, with_setting
 from gpufabric.sim.ideal import ideal_in_fabric
+from gpufabric.sim.packet_doubts import sentences
 from gpufabric.sim.packet_prepared import PreparedRun, check_crossing, prepare
 from gpufabric.sim.profile import Profile
 from gpufabric.sim.profile_file import find_profile, profile_text
@@ -146,10 +147,14 @@ class _Search:
 
 def _check(search: _Search, scenario: Scenario, output: Path | None) -> None:
     faults = list(_faults(search, scenario, output))
-    try:
-        check_workers("local", None, search.jobs)
-    except InputError as error:
-        faults.extend(error.faults)
+    checks: list[Callable[[], None]] = [lambda: check_workers("local", None, search.jobs)]
+    if output is not None:
+        checks.append(lambda: check_writable(output))
+    for check in checks:
+        try:
+            check()
+        except InputError as error:
+            faults.extend(error.faults)
     if faults:
         raise InputError(faults)
 
@@ -205,6 +210,7 @@ def _assumed(run: PreparedRun, found: SearchResult, search: _Search) -> tuple[st
         _("Everything else is {profile}; queue pairs begin at line rate.").format(
             profile=run.profile.name
         ),
+        *sentences(run.profile.config, run.profile.name),
     )
 
 

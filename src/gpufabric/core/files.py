@@ -13,7 +13,7 @@ from typing import IO
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 
-__all__ = ["write_bytes", "write_text", "writing"]
+__all__ = ["check_folder_writable", "check_writable", "write_bytes", "write_text", "writing"]
 
 
 @contextlib.contextmanager
@@ -50,6 +50,45 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
         if isinstance(error, OSError):
             raise _unwritable(path, error) from error
         raise
+
+
+def check_writable(path: Path) -> None:
+    """Check that a file could be written at `path`, before the work whose result it is to hold.
+
+    Nothing is left behind: folders that are missing are not made.
+
+    Raises
+    ------
+    InputError
+        As ``writing`` does, but for a disk that fills up meanwhile.
+    """
+    try:
+        _check_target(path)
+        _try(path.parent)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise _unwritable(path, error) from error
+
+
+def check_folder_writable(folder: Path) -> None:
+    """Check that files could be written in `folder`, which need not be there yet.
+
+    Raises
+    ------
+    InputError
+        If they could not.
+    """
+    try:
+        _try(folder)
+    except (OSError, ValueError) as error:
+        raise _unwritable(folder, error) from error
+
+
+def _try(folder: Path) -> None:
+    """Make a file without a name in a folder, or in the nearest one above that there is."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def _check_target(path: Path) -> None:

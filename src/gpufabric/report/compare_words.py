@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -95,7 +96,9 @@ def _names(rows: Rows) -> str:
 
 def conclusions(found: Rows, head: Head) -> list[tuple[str, bool]]:
     """Return sentences for a reader who reads nothing else, and whether each tells of harm."""
-    return [*_well_run(found), *_at_defaults(found, head), *_what_mistakes_cost(found, head)]
+    warned = [(words, True) for words in head["warnings"]]
+    told = [*_well_run(found), *_at_defaults(found, head), *_what_mistakes_cost(found, head)]
+    return [*warned, *told]
 
 
 def _well_run(found: Rows) -> list[tuple[str, bool]]:
@@ -237,9 +240,25 @@ def notes(found: Rows, head: Head) -> list[str]:
     if any(one.summary()["unfinished_flows"] for one in found):
         what = _("> {time}: not finished by then, when the iteration is cut off.")
         told.append(what.format(time=time_words(head["until_s"])))
+        told.extend(_retries(found, head))
     if head["iterations"] < MANY:
         told.append(_("p99.9 of fewer than 1,000 iterations is the longest."))
     return told
+
+
+def _retries(found: Rows, head: Head) -> list[str]:
+    """Say that iterations are cut off before a lost last packet is sent again, if they are."""
+    lossy = [one for one in found if one.summary()["unfinished_flows"] and one.has_drops]
+    times_us = [one.trial.variant.profile.config.transport.timeout_us for one in lossy]
+    longest_s = max(times_us, default=0.0) * 1e-6
+    if head["until_s"] >= 2 * longest_s:
+        return []
+    what = _(
+        "A packet whose loss no later one shows is sent again one to two retry time-outs of "
+        "{time} after: beyond the cut, so some that are cut off for losses would end later. "
+        "--until {until:g} waits for two."
+    )
+    return [what.format(time=time_words(longest_s), until=math.ceil(2e2 * longest_s + 1) / 1e2)]
 
 
 def _us(value: float) -> str:

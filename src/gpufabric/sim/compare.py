@@ -105,6 +105,11 @@ class Compared:
         """float64[n]: completion times of all flows of all iterations [s]."""
         return np.sort(np.concatenate([one.fct_s for one in self.iterations]))
 
+    @property
+    def has_drops(self) -> bool:
+        """Whether some packet was lost."""
+        return any(one.counters["drops"] for one in self.iterations)
+
     def summary(self) -> dict[str, Any]:
         """Return what the table shows, as JSON carries it."""
         took_s = self.took_s

@@ -15,6 +15,7 @@ from gpufabric.sim.flow_problem import FlowProblem, Paths
 from gpufabric.sim.ideal import ideal_in_fabric
 from gpufabric.sim.packet import PacketResult, simulate_packets
 from gpufabric.sim.packet_alone import alone_s
+from gpufabric.sim.packet_doubts import doubts
 from gpufabric.sim.packet_outcome import PacketOutcome
 from gpufabric.sim.packet_prepared import PreparedRun, prepare
 from gpufabric.sim.packet_problem import PacketProblem
@@ -117,6 +118,7 @@ def _decisions(asked: PreparedRun, result: PacketResult) -> tuple[Decision, ...]
                     is_warning=True,
                 )
             )
+    decisions.extend(doubts(asked.profile.config))
     if asked.pairs.flow.size and (result.flows.delivered_ps < 0).any():
         decisions.extend(_stuck(asked, result))
     return tuple(decisions)
