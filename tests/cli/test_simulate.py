@@ -188,6 +188,7 @@ WRONG = [
     (("rail.fab", "--pattern", "absent.csv"), "there is no such file."),
     (("rail.fab", "--bytes", "1XB"), '--bytes: "1XB" is no number of bytes.'),
     (("rail.fab", "--sizes", "exp"), "--sizes"),
+    (("rail.fab", "--one-qp"), "--one-qp: is for --engine packet."),
     (("rail.fab", "--fan-in", "3"), "--fan-in: is for --pattern incast alone."),
     (("rail.fab", "--pattern", "incast", "--fan-in", "0"), "--fan-in: 0 senders."),
     (("rail.fab", "--pattern", "incast", "--fan-in", "x"), "--fan-in"),

@@ -255,7 +255,7 @@ def test_unnumbered_links_take_no_address() -> None:
 
 
 def test_a_pool_that_runs_out_is_told_with_the_remedy() -> None:
-    fabric = fabric_of("{fabric: roce}", 150)
+    fabric = fabric_of("{fabric: roce, switch: sn5600}", 150)
     small = AddressPools(
         hosts=ipaddress.IPv4Network("10.0.0.0/22"),
         links=ipaddress.IPv4Network("10.1.0.0/24"),

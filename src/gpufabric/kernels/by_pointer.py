@@ -41,13 +41,15 @@ class FixedRecord(types.Record):  # type: ignore[misc]
 register_model(FixedRecord)(models.RecordModel)
 
 
-@lower_getattr_generic(FixedRecord)
 def _read_fixed(context: Any, builder: Any, kind: FixedRecord, value: Any, name: str) -> Any:
     part = kind.typeof(name)
     known = context.get_data_type(part)
     word = builder.load(cgutils.get_record_member(builder, value, kind.offset(name), known))
     word.set_metadata("tbaa", _fixed(builder.module))
     return impl_ret_borrowed(context, builder, part, word)
+
+
+lower_getattr_generic(FixedRecord)(_read_fixed)
 
 
 class PointerToFields(types.Type):  # type: ignore[misc]
