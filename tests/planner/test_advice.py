@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpufabric.core.errors import InputError
 from gpufabric.cost.outcome import evaluate
 from gpufabric.cost.quantity import draw
 from gpufabric.planner.advice import advise
@@ -220,6 +221,32 @@ def test_pitfalls_name_what_the_spec_gets_wrong() -> None:
     assert "64 GPUs" in found["oversubscribed_alltoall"].sentence
     quiet = {one.key for one in advice().pitfalls}
     assert not quiet & {"no_lossless_skill", "latency_ignored", "gpudirect_off"}
+
+
+def test_a_winner_by_subscription_without_an_offer_says_that_the_fee_is_reckoned() -> None:
+    assert advice().winner.endswith("+naas")
+    told = next(one for one in advice().pitfalls if one.key == "fee_reckoned")
+    fees = money().cost(advice().winner).outcome.yearly["fees"]
+    assert f"{float(fees.mean()) / 12 / 128:,.0f} USD a month" in told.sentence
+    offered = SMALL.replace("{gpus", "{offers: [{name: acme, usd_per_port_month: 20}], gpus", 1)
+    assert advice(offered).winner.endswith("+acme")
+    assert "fee_reckoned" not in {one.key for one in advice(offered).pitfalls}
+
+
+def test_what_no_number_can_be_is_refused() -> None:
+    wrong = "assumptions: {energy.load: 5, energy.pue: 0.9, finance.discount_rate: [6, 8, 12]}"
+    with pytest.raises(InputError) as caught:
+        money(SMALL.replace("draws: 1024", f"draws: 64, {wrong}"))
+    assert [fault.what for fault in caught.value.faults] == [
+        "5 cannot be.",
+        "0.9 cannot be.",
+        "6 cannot be.",
+    ]
+    assert [fault.expected for fault in caught.value.faults] == [
+        "0 to 1, as a fraction",
+        "1 or more",
+        "0 to 1, as a fraction",
+    ]
 
 
 def test_money_is_told_in_the_currency_of_the_site() -> None:

@@ -13,7 +13,7 @@ from gpufabric.planner.flips import Change, Flip
 from gpufabric.planner.knobs import flips_of
 from gpufabric.planner.ledger import LedgerRow, ledger
 from gpufabric.planner.pareto import ParetoPoint, pareto
-from gpufabric.planner.pitfalls import Pitfall, pitfalls
+from gpufabric.planner.pitfalls import Pitfall, pitfalls, reckoned_fee
 from gpufabric.planner.ranking import RankedCase, rank
 from gpufabric.planner.scale import ScaleCell, ScaleChart, scale_chart, size_flip
 
@@ -189,7 +189,7 @@ def advise(economics: Economics, sizes: Iterable[int] | None = None) -> Advice:
         flips=flips,
         conditions=tuple(one.sentence for one in flips if one.flips),
         pareto=pareto([economics.cost(case.name) for case in apart], economics.draws),
-        pitfalls=pitfalls(economics.plan),
+        pitfalls=(*reckoned_fee(winner, economics.draws), *pitfalls(economics.plan)),
         tornado_winner=_tornado(economics, [winner]),
         tornado_margin=() if runner_up is None else _tornado(economics, [runner_up, winner]),
         cash=tuple(cash_flow(economics.cost(case.name)) for case in ranking),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from gpufabric.core.errors import Fault, InputError
+from gpufabric.core.text import _
 from gpufabric.cost.case import Case, Offer
 from gpufabric.cost.facts import NetworkFacts, Performance, Skill, network_facts
 from gpufabric.cost.outcome import Outcome, evaluate
@@ -110,7 +113,7 @@ def economics(plan: Plan) -> Economics:
     Raises
     ------
     InputError
-        If the spec assumes a number that the cost model has not.
+        If the spec assumes a number that the cost model has not, or that cannot be.
     """
     requirement = plan.requirement
     pairs = [(one, case) for one in plan.candidates for case in cases_of(one, requirement)]
@@ -224,6 +227,7 @@ def _of_serving(served: ServingForecast) -> Performance:
 def quantities_of(plan: Plan, facts: Iterable[NetworkFacts]) -> dict[str, Quantity]:
     """Return every number that some case may read, by key: catalogue, spec, prices, forecast."""
     requirement = plan.requirement
+    _refuse_impossible(requirement)
     given = {
         key: _assumed(key, assumption, known_quantities()[key].unit)
         for key, assumption in requirement.cost.assumptions.items()
@@ -241,6 +245,38 @@ def quantities_of(plan: Plan, facts: Iterable[NetworkFacts]) -> dict[str, Quanti
         if one.performance is not None and known[FACTOR].is_fixed:
             known[FACTOR] = _factor(one.performance)
     return known
+
+
+def _refuse_impossible(requirement: Requirement) -> None:
+    """Refuse assumptions that no such number can have, such as a share of 5.
+
+    Raises
+    ------
+    InputError
+        With all of them.
+    """
+    known = known_quantities()
+    faults = []
+    for key, given in requirement.cost.assumptions.items():
+        least, most = _bounds(key, known[key].unit if key in known else "")
+        for value in (given.low, given.high):
+            if not least <= value <= most:
+                expected = _("{least:g} to {most:g}, as a fraction").format(least=least, most=most)
+                if most == math.inf:
+                    expected = _("{least:g} or more").format(least=least)
+                where = requirement.where("cost", "assumptions", key)
+                what = _("{value:g} cannot be.").format(value=value)
+                faults.append(Fault(where, what, expected))
+                break
+    if faults:
+        raise InputError(faults)
+
+
+def _bounds(key: str, unit: str) -> tuple[float, float]:
+    """Least and largest value that a quantity can have."""
+    is_rate = unit == "1/year" and key.startswith(("finance.", "support."))
+    least = 1.0 if key == "energy.pue" else 0.0
+    return least, 1.0 if unit == "share" or is_rate else math.inf
 
 
 def _factor(performance: Performance) -> Quantity:

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from gpufabric.catalog.collection import Catalog
 from gpufabric.catalog.switch import Switch
 from gpufabric.core.text import _
+from gpufabric.cost.quantity import Draws
+from gpufabric.cost.subscription import monthly_fee
+from gpufabric.planner.economics import CaseCost
 from gpufabric.planner.network_share import networks_share
 from gpufabric.planner.plan import CandidatePlan, Plan
 from gpufabric.planner.quantity_words import fabric_label
 
-__all__ = ["Pitfall", "pitfalls"]
+__all__ = ["Pitfall", "pitfalls", "reckoned_fee"]
 
 LEAST_SHARE, MOST_SHARE = 0.10, 0.20
 """Share of a cluster's hardware that networks and NICs usually have (published: 9 to 25 %)."""
@@ -46,6 +49,23 @@ def pitfalls(plan: Plan) -> tuple[Pitfall, ...]:
     for one in plan.candidates:
         found += [*_blocked(one), *_share(one, plan.catalog), *_unpriced(one)]
     return tuple(found)
+
+
+def reckoned_fee(cost: CaseCost, draws: Draws) -> Iterator[Pitfall]:
+    """Yield that the fee of a case is no offer, if it is a subscription without one."""
+    offer = cost.case.offer
+    if offer is None or not offer.is_reckoned:
+        return
+    fee = float(monthly_fee(cost.case, offer, draws).mean()) / cost.case.facts.n_gpus
+    yield Pitfall(
+        "fee_reckoned",
+        cost.plan.name,
+        _(
+            "No offer is in the spec: {usd:,.0f} USD a month for a GPU's port is what a provider "
+            "must ask, with an assumed margin."
+        ).format(usd=fee),
+        _("Ask providers, and enter what they offer under offers."),
+    )
 
 
 def _skill(plan: Plan) -> Iterator[Pitfall]:
