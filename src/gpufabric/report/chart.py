@@ -94,16 +94,17 @@ def data_table(
     rows: Sequence[Sequence[str]],
     *,
     name: str = "",
-    is_tight: bool = False,
+    is_ranking: bool = False,
 ) -> str:
-    """Return a table whose first column tells what a row is; cells of a tight one do not wrap."""
-    look = ' class="tight"' if is_tight else ""
+    """Return a table whose first column tells what a row is; a ranking has the best one first."""
+    look = ' class="tight"' if is_ranking else ""
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in heads)
     body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>'
+        f"<tr{' class=best' if is_ranking and at == 0 else ''}>"
+        f'<th scope="row">{escape(row[0])}</th>'
         + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
         + "</tr>"
-        for row in rows
+        for at, row in enumerate(rows)
     )
     label = f' aria-label="{escape(name, quote=True)}"' if name else ""
     return (

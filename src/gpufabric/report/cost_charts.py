@@ -19,17 +19,17 @@ from gpufabric.planner.economics import CaseCost
 from gpufabric.report.amounts import Currency
 from gpufabric.report.case_look import candidate_colour, case_dash
 from gpufabric.report.chart import Chart, layout
-from gpufabric.report.figure_style import INK, QUIET, rail_colour, tinted
+from gpufabric.report.figure_style import INK, QUIET, SPINE, rail_colour, tinted
 
 __all__ = ["cost_charts", "crossing_words", "group_words"]
 
 Floats = NDArray[np.float64]
 
 GROUP_COLOURS = {
-    "capital": rail_colour(0),
+    "capital": SPINE,
     "operating": rail_colour(4),
     "subscription": rail_colour(5),
-    "opportunity": rail_colour(1),
+    "opportunity": rail_colour(6),
 }
 TOTAL_COLOUR = tinted(INK, 0.35)
 LEAST_SHARE = 0.004
@@ -198,13 +198,13 @@ def _margin(best: CaseCost, other: CaseCost, currency: Currency) -> Chart:
     steps = [_Step(best.name, 0.0, at, TOTAL_COLOUR, f"{at:,.2f}")]
     for _group, label, value in told:
         length = _million(value, currency)
-        colour = rail_colour(1) if length > 0 else rail_colour(0)
+        colour = rail_colour(3) if length > 0 else rail_colour(4)
         steps.append(_Step(label, at, length, colour, f"{length:+,.2f}"))
         at += length
     steps.append(_Step(other.name, 0.0, at, TOTAL_COLOUR, f"{at:,.2f}"))
     words = _(
         "From the mean cost of {best} to that of {other}: where the second choice costs more "
-        "(orange), and where it saves (blue). The axis does not start at zero."
+        "(red), and where it saves (green). The axis does not start at zero."
     ).format(best=best.name, other=other.name)
     ends = [step.base + step.length for step in steps]
     edge = 0.3 * (max(ends) - min(ends) or abs(at))

@@ -84,7 +84,7 @@ def racks_svg(
     width = max(floor_size[0], x + size[0]) + 2 * INSET
     height = max(floor_size[1] + HEAD, y + HEAD + size[1])
     frame = _frame(fabric, kinds, power, site)
-    return framed(body, (width, height), frame, fabric.content_hash[:8])
+    return framed(body, (width, height), frame, f"racks-{fabric.content_hash[:8]}")
 
 
 def _counted(count: int, several: str, one: str) -> str:

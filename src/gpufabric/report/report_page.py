@@ -224,7 +224,7 @@ def _ways(advice: Advice, currency: Currency) -> str:
         _("chance to be best"),
         _("mean regret [M {code}]").format(code=code),
     ]
-    return data_table(heads, rows, name=_("Every way"), is_tight=True)
+    return data_table(heads, rows, name=_("Every way"), is_ranking=True)
 
 
 def _facts(names: Sequence[str], facts: Sequence[Fact], best: str) -> str:
@@ -277,8 +277,7 @@ def _performance(plans: Sequence[CandidatePlan], charts: Sequence[Chart]) -> str
 def _risk_charts(advice: Advice, currency: Currency) -> list[Chart]:
     charts: list[Chart] = []
     if advice.runner_up:
-        best, other = (advice.economics.cost(n) for n in (advice.winner, advice.runner_up))
-        charts += [margin_chart(best, other, currency), tornado_chart(advice, currency)]
+        charts += [margin_chart(advice, currency), tornado_chart(advice, currency)]
     turned = flip_chart(advice)
     return [*charts, *([turned] if turned else [])]
 

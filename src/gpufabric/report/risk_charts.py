@@ -16,6 +16,7 @@ from gpufabric.planner.cost_words import item_label
 from gpufabric.planner.economics import CaseCost, Economics
 from gpufabric.planner.quantity_words import quantity_label
 from gpufabric.report.amounts import Currency
+from gpufabric.report.case_look import case_colour
 from gpufabric.report.chart import Chart, layout
 from gpufabric.report.figure_style import INK, rail_colour
 
@@ -115,7 +116,7 @@ def _side(
         "y": list(labels),
         "base": [centre] * len(ends),
         "x": [end - centre for end in ends],
-        "marker": {"color": rail_colour(0) if is_low else rail_colour(1)},
+        "marker": {"color": rail_colour(4) if is_low else rail_colour(5)},
         "customdata": [
             [number_words(value, unit), end]
             for value, unit, end in zip(values, units, ends, strict=True)
@@ -138,14 +139,16 @@ def _swing_row(swing: Swing, currency: Currency) -> list[str]:
 # The margin as a distribution ------------------------------------------------------------------
 
 
-def margin_chart(best: CaseCost, other: CaseCost, currency: Currency) -> Chart:
+def margin_chart(advice: Advice, currency: Currency) -> Chart:
     """Draw how often the second choice costs how much more."""
+    best, other = (advice.economics.cost(name) for name in (advice.winner, advice.runner_up))
     gaps = (other.outcome.total - best.outcome.total) * currency.per_usd / 1e6
     low, high = (float(value) for value in np.quantile(gaps, (0.002, 0.998)))
     counts, edges = np.histogram(np.clip(gaps, low, high), bins=BINS, range=(low, high))
     centres = (edges[:-1] + edges[1:]) / 2
     shares = counts / len(gaps)
-    colours = [rail_colour(0) if centre > 0 else rail_colour(1) for centre in centres]
+    mine, theirs = case_colour(advice, best.name), case_colour(advice, other.name)
+    colours = [mine if centre > 0 else theirs for centre in centres]
     wins = float(np.mean(gaps > 0))
     p10, p50, p90 = (float(value) for value in np.quantile(gaps, (0.1, 0.5, 0.9)))
     words = _(
@@ -218,7 +221,7 @@ def lost_chart(costs: Sequence[CaseCost]) -> Chart:
             "x": lost[cause],
             "name": item_label(cause),
             "marker": {
-                "color": rail_colour((1, 3, 6, 0, 4)[number]),
+                "color": rail_colour((7, 3, 6, 4, 5)[number]),
                 "line": {"color": "#ffffff", "width": 1},
             },
             "hovertemplate": "%{x:,.0f}",
@@ -293,5 +296,10 @@ def _failure_column(cost: CaseCost, money: Economics) -> list[str]:
 def _spread(values: Any, unit: str = "") -> str:
     """Return the median and, in brackets, what eight of ten draws lie within."""
     low, mid, high = (float(value) for value in np.quantile(values, (0.1, 0.5, 0.9)))
-    mid_words, low_words, high_words = (number_words(value) for value in (mid, low, high))
+    mid_words, low_words, high_words = (_short(value) for value in (mid, low, high))
     return f"{mid_words}{unit} ({low_words}–{high_words})"
+
+
+def _short(value: float) -> str:
+    """Return a number with two digits, or all before the point."""
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{float(f'{value:.2g}'):g}"
