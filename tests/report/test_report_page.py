@@ -127,6 +127,16 @@ def test_an_advice_that_rests_on_what_may_go_wrong_says_so() -> None:
     assert "With every number" not in " ".join(decision_of(told).objections)
 
 
+def test_the_other_fabric_is_told_where_the_next_best_is_of_the_same() -> None:
+    told = advice(SERVING)
+    held = told.contrast("other_fabric")
+    assert held is not None
+    assert held.other != told.runner_up
+    words = decision_of(told).fabrics
+    assert words.startswith(f"The best with InfiniBand is {told.ranked(held.other).label}: ")
+    assert decision_of(replace(told, runner_up=held.other)).fabrics == ""
+
+
 def test_one_way_alone_is_told_without_a_rival() -> None:
     told = advice(ONE)
     decision = decision_of(told)

@@ -37,7 +37,11 @@ def decision_html(advice: Advice, currency: Currency) -> str:
         _keys(told),
         _list(_("Why"), told.reasons, "ol"),
         _list(_("What speaks against it"), told.objections[:2], "ul"),
-        _list(_("Buy or subscribe"), [told.ownership] if told.ownership else [], "ul"),
+        _list(
+            _("Buy or subscribe, InfiniBand or RoCE"),
+            [words for words in (told.ownership, told.fabrics) if words],
+            "ul",
+        ),
     ]
     right = [
         chart_html(ranges_chart(advice, currency)),

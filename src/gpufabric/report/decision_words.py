@@ -41,6 +41,8 @@ class Decision:
         What it costs if another turns out better.
     ownership
         From when on owning costs no more than the subscription; empty without an offer.
+    fabrics
+        The winner beside the best of the other fabric; empty where that is the next best.
     pitfalls
         Mistakes found in the spec: what is wrong, and what to do.
     """
@@ -55,6 +57,7 @@ class Decision:
     conditions: tuple[str, ...]
     wrong: str
     ownership: str
+    fabrics: str
     pitfalls: tuple[tuple[str, str], ...]
 
 
@@ -82,6 +85,7 @@ def decision_of(advice: Advice) -> Decision:
             for one in advice.break_evens
             if advice.winner in (one.bought, one.subscribed)
         ),
+        fabrics=_fabrics(advice, currency),
         pitfalls=tuple(
             (
                 f"{pitfall.candidate}: {pitfall.sentence}"
@@ -211,6 +215,24 @@ def _keys(advice: Advice, winner: RankedCase, currency: Currency) -> tuple[tuple
             (money_words(regret.if_wrong_usd, currency), _("lost if it is the wrong choice"))
         )
     return tuple(found)
+
+
+def _fabrics(advice: Advice, currency: Currency) -> str:
+    """Tell what the other fabric would cost, where the next best is of the same."""
+    held = advice.contrast("other_fabric")
+    if held is None or held.other == advice.runner_up:
+        return ""
+    other = advice.ranked(held.other)
+    name = {"infiniband": "InfiniBand", "roce": "RoCE"}[other.fabric]
+    told = _(
+        "The best with {fabric} is {other}: {gap} more, the cheaper one in {share} of the draws."
+    )
+    return told.format(
+        fabric=name,
+        other=other.label,
+        gap=money_words(held.saved.mean, currency),
+        share=percent(1 - held.chance),
+    )
 
 
 def _skewed(advice: Advice, currency: Currency) -> tuple[str, ...]:

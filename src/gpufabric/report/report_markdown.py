@@ -61,7 +61,10 @@ def _decision(advice: Advice) -> Iterator[str]:
         (_("What speaks against it"), told.objections),
         (_("What would change it"), told.conditions),
         (_("If it is wrong"), [told.wrong] if told.wrong else []),
-        (_("Buy or subscribe"), [told.ownership] if told.ownership else []),
+        (
+            _("Buy or subscribe, InfiniBand or RoCE"),
+            [words for words in (told.ownership, told.fabrics) if words],
+        ),
         (_("Pitfalls in this spec"), [f"{what} {remedy}" for what, remedy in told.pitfalls]),
     )
     for title, sentences in parts:

@@ -99,7 +99,7 @@ def _words(page: Page, told: Decision) -> None:
         (_("What speaks against it"), told.objections),
         (_("What would change it"), told.conditions),
         (_("If it is wrong"), (told.wrong,)),
-        (_("Buy or subscribe"), (told.ownership,)),
+        (_("Buy or subscribe, InfiniBand or RoCE"), (told.ownership, told.fabrics)),
         (_("Pitfalls in this spec"), tuple(f"{what} {fix}" for what, fix in told.pitfalls)),
     ]
     for title, sentences in parts:
