@@ -59,6 +59,19 @@ def test_a_budget_excludes_what_costs_more_at_the_start() -> None:
     assert ranking[-1].best_chance == 0
 
 
+def test_what_has_no_price_wins_over_nothing_that_has() -> None:
+    chassis = "{name: chassis, fabric: roce, switch: {leaf: sn5600, spine: 7800r-576}, tiers: 2}"
+    found = advice(SMALL.replace("{name: roce-again, fabric: roce}", chassis))
+    unpriced = {case.name for case in found.ranking if case.n_unpriced}
+    assert unpriced == {"chassis", "chassis+hire", "chassis+naas"}
+    assert {case.name for case in found.ranking[-3:]} == unpriced
+    assert found.ranked("chassis").best_chance == 0
+    assert not unpriced & {one.other for one in found.contrasts}
+    assert "unpriced" in {one.key for one in found.pitfalls if one.candidate == "chassis"}
+    alone = SMALL.replace("[infiniband, roce, {name: roce-again, fabric: roce}]", f"[{chassis}]")
+    assert advice(alone).is_lower_bound
+
+
 def test_reasons_and_objections_add_up_to_the_difference() -> None:
     found = advice()
     for one in found.contrasts:

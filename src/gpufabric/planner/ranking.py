@@ -58,7 +58,8 @@ class RankedCase:
     exceeds_budget
         Whether its start costs more than the spec allows, so that it cannot win.
     n_unpriced
-        Lines of its bill without a price: its costs are then lower bounds.
+        Lines of its bill without a price: its costs are then lower bounds, and it wins over no
+        case whose costs are whole.
     same_as
         Name of an earlier case of the same network and costs, with which it shares its chances;
         empty if there is none. It is no runner-up of that.
@@ -111,7 +112,10 @@ def case_label(case: Case) -> str:
 
 
 def rank(costs: Sequence[CaseCost], question: CostQuestion) -> tuple[RankedCase, ...]:
-    """Return all cases, the best first; twins of others and those above the budget come last.
+    """Return all cases, the best first; what cannot win comes last.
+
+    That is what costs more than the budget, is the twin of another, or has parts without a price
+    where others have none.
 
     Parameters
     ----------
@@ -126,8 +130,14 @@ def rank(costs: Sequence[CaseCost], question: CostQuestion) -> tuple[RankedCase,
         for start in starts
     ]
     twins = _twins(costs)
-    allowed = [index for index in range(len(costs)) if not over[index] and not twins[index]]
+    open_ended = _open_ended(costs)
+    allowed = [
+        index
+        for index in range(len(costs))
+        if not (over[index] or twins[index] or open_ended[index])
+    ]
     chances = _chances(costs, allowed)
+    priced = [not is_open for is_open in open_ended]
     rows = [
         replace(
             _ranked(cost, starts[index], question.decide_by, is_over=over[index]),
@@ -139,9 +149,21 @@ def rank(costs: Sequence[CaseCost], question: CostQuestion) -> tuple[RankedCase,
     return tuple(
         sorted(
             rows,
-            key=lambda row: (row.exceeds_budget, bool(row.same_as), row.decided_by_usd, row.name),
+            key=lambda row: (
+                row.exceeds_budget,
+                bool(row.same_as),
+                any(priced) and row.n_unpriced > 0,
+                row.decided_by_usd,
+                row.name,
+            ),
         )
     )
+
+
+def _open_ended(costs: Sequence[CaseCost]) -> list[bool]:
+    """Whether each case is no match for the others: parts of it have no price, and theirs do."""
+    unpriced = [cost.case.facts.n_unpriced > 0 for cost in costs]
+    return [is_unpriced and not all(unpriced) for is_unpriced in unpriced]
 
 
 def _twins(costs: Sequence[CaseCost]) -> list[str]:

@@ -203,7 +203,8 @@ def _outcomes(plan: Plan) -> list[Outcome]:
     cases: list[Case] = [case for one in plan.candidates for case in cases_of(one, requirement)]
     quantities = quantities_of(plan, [case.facts for case in cases])
     draws = draw(quantities.values(), CHART_DRAWS, requirement.seed)
-    return [evaluate(case, draws) for case in cases]
+    whole = [case for case in cases if not case.facts.n_unpriced]
+    return [evaluate(case, draws) for case in whole or cases]
 
 
 def _cell(
