@@ -41,7 +41,7 @@ class Flip:
     key, label, unit
         Stable name of the knob, the same in words, and the unit of its values (empty for names).
     now
-        Today's value; for a quantity that is drawn, its most likely value.
+        Today's value; for a quantity that is drawn, the mean of its draws.
     names
         Of the values where they are no numbers, such as ``none``, ``basic``, ``expert``; else
         empty.
@@ -88,6 +88,8 @@ class Knob:
         Of the values; empty for numbers.
     is_continuous
         Whether a change may lie between two values.
+    is_drawn
+        Whether it is drawn, so that today's value is the mean of its draws.
     """
 
     key: str
@@ -97,6 +99,7 @@ class Knob:
     values: tuple[float, ...]
     names: tuple[str, ...] = ()
     is_continuous: bool = True
+    is_drawn: bool = False
 
 
 def flip(knob: Knob, winner_at: Winner, advised: str) -> Flip:
@@ -204,7 +207,8 @@ def _sentence(knob: Knob, advised: str, below: Change | None, above: Change | No
         parts.append(
             what.format(value=_told(knob, above.value), unit=_unit(knob), winner=above.winner)
         )
-    now = _("now {value}{unit}").format(value=_told(knob, knob.now), unit=_unit(knob))
+    words = _("in the mean {value}{unit}") if knob.is_drawn else _("now {value}{unit}")
+    now = words.format(value=_told(knob, knob.now), unit=_unit(knob))
     return f"{knob.label}: {', '.join(parts)} ({now})."
 
 

@@ -138,8 +138,14 @@ def _of_quantity(quantity: Quantity, contest: Contest) -> _Turned:
         high = min(1.0, high)
     low = quantity.low / WIDER
     values = np.geomspace(low, high, GRID) if low > 0 else np.linspace(low, high, GRID)
+    mean = float(contest.draws[quantity.key].mean())
     knob = Knob(
-        quantity.key, quantity_label(quantity.key), quantity.unit, quantity.mid, _plain(values)
+        quantity.key,
+        quantity_label(quantity.key),
+        quantity.unit,
+        mean,
+        _plain(values),
+        is_drawn=not quantity.is_fixed,
     )
     return knob, lambda value: contest.winner(turned={quantity.key: contest.column(value)})
 
@@ -207,7 +213,12 @@ def _of_horizon(contest: Contest) -> _Turned:
     years = contest.cases[0].horizon_years
     values = tuple(float(year) for year in sorted({*range(1, 11), years}))
     knob = Knob(
-        "horizon_years", _("Years that are counted"), "a", float(years), values, is_continuous=False
+        "horizon_years",
+        _("Years that are counted"),
+        _("years"),
+        float(years),
+        values,
+        is_continuous=False,
     )
     return knob, lambda value: contest.winner(
         [replace(case, horizon_years=round(value)) for case in contest.cases]

@@ -53,9 +53,9 @@ def flip_chart(advice: Advice) -> Chart | None:
         name="flips",
         title=_("What would turn the advice: one number turned, all others drawn"),
         words=_(
-            "Each number goes from a part to a multiple of what is assumed (1); the colour is the "
-            "way that is then best. The nearer a change of colour is to the line, the sooner "
-            "settle that number."
+            "Each number goes from a part to a multiple of what it is today or in the mean (1); "
+            "the colour is the way that is then best. The nearer a change of colour is to the "
+            "line, the sooner settle that number."
         ),
         traces=data,
         layout=layout(
@@ -64,7 +64,7 @@ def flip_chart(advice: Advice) -> Chart | None:
             bargap=0.25,
             xaxis={
                 "type": "log",
-                "title": {"text": _("number, over what is assumed")},
+                "title": {"text": _("number, over what it is today or in the mean")},
                 "tickvals": [0.1, 0.2, 0.5, 1, 2, 5, 10],
                 "ticktext": ["0.1", "0.2", "0.5", "1", "2", "5", "10"],
                 "range": [math.log10(0.11), math.log10(14)],

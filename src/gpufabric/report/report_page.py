@@ -169,13 +169,19 @@ def _compare(advice: Advice, currency: Currency) -> str:
 
 def _left_out(advice: Advice) -> str:
     """Tell which candidates are not here, and which ways another beats in everything."""
-    told = [f"{one.name}: {one.why}" for one in advice.economics.plan.left_out]
-    told += [f"{one.name}: {one.sentence}" for one in advice.pareto if one.is_dominated]
-    if not told:
-        return ""
-    items = "".join(f"<li>{escape(words)}</li>" for words in told)
-    title = escape(_("Left out or dominated"))
-    return f"<h3>{title}</h3><ul>{items}</ul>"
+    absent = [f"{one.name}: {one.why}" for one in advice.economics.plan.left_out]
+    beaten = [f"{one.name}: {one.sentence}" for one in advice.pareto if one.is_dominated]
+    parts = []
+    if absent:
+        parts.append(f"<h3>{escape(_('Candidates left out'))}</h3>{_items(absent)}")
+    if beaten:
+        words = _("{n} ways are dominated: another is better in all respects").format(n=len(beaten))
+        parts.append(f"<details><summary>{escape(words)}</summary>{_items(beaten)}</details>")
+    return "".join(parts)
+
+
+def _items(sentences: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(words)}</li>" for words in sentences) + "</ul>"
 
 
 def _ways(advice: Advice, currency: Currency) -> str:
