@@ -207,6 +207,12 @@ def test_the_chart_is_the_ranking_at_the_specs_own_size() -> None:
     assert (own.winner, own.runner_up) == (advice().winner, advice().runner_up)
     assert all(cell.margin_usd >= 0 for cell in chart.cells)
     again = advise(economics, sizes=[64, 128])
+    for value in (0.5, 12.0):
+        fixed_at = f"draws: 512, assumptions: {{gpu_hour.usd.h100: {value}}}"
+        given = advice(SMALL.replace("draws: 1024", fixed_at))
+        cell = chart.cell(128, value)
+        assert cell.winner == given.winner
+        assert cell.margin_usd == pytest.approx(given.margin.mean if given.margin else 0, rel=0.02)
     size = next(one for one in again.flips if one.key == "gpus")
     assert size.values == (64.0, 128.0)
     assert size.winners[1] == again.winner
@@ -244,6 +250,15 @@ def test_a_winner_by_subscription_without_an_offer_says_that_the_fee_is_reckoned
     offered = SMALL.replace("{gpus", "{offers: [{name: acme, usd_per_port_month: 20}], gpus", 1)
     assert advice(offered).winner.endswith("+acme")
     assert "fee_reckoned" not in {one.key for one in advice(offered).pitfalls}
+
+
+def test_a_gpu_hour_may_be_worth_nothing() -> None:
+    spec = "{gpus: 8, host: dgx-h100, candidates: [roce], offers: false, team: {ethernet: expert}, "
+    found = advise(money(spec + "cost: {draws: 64, assumptions: {gpu_hour.usd.h100: 0}}}"), [8])
+    assert (found.winner, found.runner_up, found.margin) == ("roce", "", None)
+    assert found.ranking[0].groups["opportunity"].p90 == 0
+    assert found.chart is not None
+    assert [cell.winner for cell in found.chart.cells] == ["roce"] * len(found.chart.gpu_hour_usd)
 
 
 def test_what_no_number_can_be_is_refused() -> None:

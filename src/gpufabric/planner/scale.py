@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from gpufabric.core.errors import InputError
 from gpufabric.core.text import _
 from gpufabric.cost.case import Case
+from gpufabric.cost.finance import annuity_factor
+from gpufabric.cost.opportunity import LOSSES
 from gpufabric.cost.outcome import Outcome, evaluate
 from gpufabric.cost.quantity import draw
 from gpufabric.cost.uncertainty import chance_below
@@ -234,8 +236,10 @@ def _total(outcome: Outcome, value_usd: float | None) -> Floats:
     """All costs with a GPU-hour at a value: what is lost is proportional to it."""
     if value_usd is None:
         return outcome.total
-    lost: Floats = outcome.group("opportunity") / outcome.gpu_hour_usd
-    return outcome.paid + lost * value_usd
+    annuity = annuity_factor(outcome.discount_rate, outcome.case.horizon_years)
+    hours = annuity * np.sum([outcome.lost_gpu_hours[name] for name in LOSSES], axis=0)
+    total: Floats = outcome.paid + (hours + outcome.lost_gpu_hours["deployment"]) * value_usd
+    return total
 
 
 def size_flip(chart: ScaleChart, gpus: int, advised: str) -> Flip:
