@@ -41,7 +41,7 @@ def test_the_table_has_a_row_for_every_size(capsys: Capture, made: Path) -> None
 
 @pytest.mark.parametrize("engine", ["closed", "flow"])
 def test_json_is_the_model_itself(capsys: Capture, made: Path, engine: str) -> None:
-    words = ("--sizes", "1G", "--engine", engine, "--algo", "Ring")
+    words: tuple[str, ...] = ("--sizes", "1G", "--engine", engine, "--algo", "Ring")
     if engine != "closed":
         words = (*words, "--routing", "adaptive")
     content = json.loads(ask(capsys, made, *words, "--json").out)
@@ -123,6 +123,15 @@ def test_bad_input_is_told_in_one_line(
     assert "Traceback" not in ended.err
 
 
+@pytest.mark.parametrize("words", [("--fail", "switch:nosuch"), ("--routing", "magic")])
+def test_what_the_network_is_asked_is_checked_where_no_flow_needs_it(
+    capsys: Capture, made: Path, words: tuple[str, ...]
+) -> None:
+    ended = ask(capsys, made, "--engine", "flow", "--ranks", "8", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert words[1].removeprefix("switch:") in ended.err
+
+
 def test_what_changes_nothing_is_told(capsys: Capture, made: Path) -> None:
     for words, told in (
         (("--env", "NCCL_PXN_DISABLE=1"), "NCCL_PXN_DISABLE"),
@@ -162,6 +171,23 @@ def test_a_run_of_a_file_with_several_and_its_operation(
     sizes = ask(capsys, made, *words, "--sizes", "1M")
     assert (sizes.code, sizes.out) == (2, "")
     assert "--sizes" in sizes.err
+
+
+def test_exchanges_with_experts_are_compared(capsys: Capture, made: Path, tmp_path: Path) -> None:
+    path = tmp_path / "experts.csv"
+    path.write_text("kernel,op,ep_ranks,bandwidth_GBps\nnormal,dispatch,32,9\nv2,combine,512,60\n")
+    ended = ask(capsys, made, "--compare", str(path))
+    assert ended.code == 1
+    for words in ("dispatch", "of more GPUs than the fabric has", "perftest"):
+        assert words in ended.out
+    out = tmp_path / "out"
+    told = json.loads(ask(capsys, made, "--compare", str(path), "--json", "-o", str(out)).out)
+    (row,) = told["rows"]
+    assert row["predicted_low_gbytes_per_s"] < row["predicted_gbytes_per_s"]
+    assert [file.name for file in out.iterdir()] == ["experts.json"]
+    refused = ask(capsys, made, "--compare", str(path), "--op", "alltoall")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--op: is for collectives" in refused.err
 
 
 def test_sizes_as_nccl_tests_counts() -> None:

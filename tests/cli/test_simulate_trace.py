@@ -125,6 +125,7 @@ def test_the_table_says_what_shows_and_what_was_taken_for_what(
         (("trace", "FABRIC", "EMPTY", "--engine", "guess"), "Expected: closed, flow, packet"),
         (("trace", "FABRIC", "EMPTY", "--gpu", "H9"), "compute rates"),
         (("trace", "FABRIC", "EMPTY", "--fail", "leaf-1"), "--fail: is for --engine flow"),
+        (("trace", "FABRIC", "EMPTY", "--engine", "flow", "--fail", "switch:x"), '"x"'),
         (("trace", "FABRIC", "EMPTY", "--seed", "3"), "--seed: is for --engine flow"),
     ],
 )

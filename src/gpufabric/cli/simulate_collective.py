@@ -13,12 +13,14 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from gpufabric.cli.compare_experts import show_exchange
 from gpufabric.cli.fabrics import FabricSource
 from gpufabric.cli.loading import CatalogFolder
 from gpufabric.cli.workload_options import AsJson, FabricCandidate, Folder, Ranks, TheFabric
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.files import write_text
 from gpufabric.core.text import _
+from gpufabric.parse.expert_exchange_runs import ExchangeRuns, is_exchange, parse_exchange
 from gpufabric.parse.nccl_tests import parse_nccl_tests
 from gpufabric.parse.nccl_topology import parse_nccl_topology
 from gpufabric.parse.nvidia_smi_topo import parse_nvidia_smi_topo
@@ -38,6 +40,7 @@ from gpufabric.sim.scenario import Scenario
 from gpufabric.workload.closed_form import Estimate, estimate
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.comparison import compare
+from gpufabric.workload.expert_comparison import compare_exchange
 from gpufabric.workload.host_findings import HostFinding, host_findings
 from gpufabric.workload.host_shape import HostShape, shape_of_matrix, shape_of_topology
 from gpufabric.workload.host_shape import cluster_of as cluster_of_shape
@@ -130,6 +133,10 @@ def _size(text: str, where: str) -> float:
 
 def run_collective(request: CollectiveRequest) -> None:
     """Print times of a collective, and where a measured one falls short; 1 if it does."""
+    text = None if request.compare is None else _text(request.compare)
+    if text is not None and is_exchange(text):
+        _compare_experts(request, parse_exchange(text, str(request.compare)))
+        return
     report = _reported(request)
     content, paths = collective_json(report), []
     if request.folder is not None:
@@ -147,6 +154,27 @@ def run_collective(request: CollectiveRequest) -> None:
         print_paths(paths, terminal())
     if report.has_findings:
         raise typer.Exit(1)
+
+
+def _compare_experts(request: CollectiveRequest, measured: ExchangeRuns) -> None:
+    """Hold exchanges with experts against the prediction; options of collectives are refused."""
+    _check(request)
+    given = {
+        "--op": request.op,
+        "--run": request.run,
+        "--topology": request.topology,
+        "--algo": request.forced[0],
+        "--proto": request.forced[1],
+        "--env": request.variables,
+    }
+    faults = [Fault(name, _("is for collectives.")) for name, value in given.items() if value]
+    if faults:
+        raise InputError(faults)
+    plant = plant_of(request.source.fabric(), request.source.catalog)
+    cluster = cluster_of(plant, request.source.catalog, request.ranks)
+    fabric = (plant.fabric.name, plant.fabric.content_hash)
+    found = compare_exchange(measured, cluster)
+    show_exchange(found, fabric, request.folder, as_json=request.as_json)
 
 
 def _reported(request: CollectiveRequest) -> CollectiveReport:
@@ -355,7 +383,7 @@ _Impair = Annotated[
 _Measured = Annotated[
     Path | None,
     typer.Option(
-        "--compare", metavar="FILE", help=_("Output of nccl-tests to hold against the prediction.")
+        "--compare", metavar="FILE", help=_("Output of nccl-tests or DeepEP to hold against it.")
     ),
 ]
 _Run = Annotated[

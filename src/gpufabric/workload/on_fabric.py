@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from gpufabric.catalog.collection import Catalog
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
+from gpufabric.sim.failures import find_failures
 from gpufabric.sim.packet_run import run_with_engine
+from gpufabric.sim.routing_choice import check_routing
 from gpufabric.sim.run import Plant
 from gpufabric.sim.scenario import Scenario
 from gpufabric.sim.traffic import Traffic
@@ -27,7 +29,14 @@ from gpufabric.workload.collectives import schedule_of
 from gpufabric.workload.nccl_tuner import choose
 from gpufabric.workload.schedule import Schedule
 
-__all__ = ["Contention", "cluster_of", "contention", "estimate_on_fabric", "network_traffic"]
+__all__ = [
+    "Contention",
+    "check_scenario",
+    "cluster_of",
+    "contention",
+    "estimate_on_fabric",
+    "network_traffic",
+]
 
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
@@ -126,6 +135,18 @@ def network_traffic(schedule: Schedule, block: Ints) -> list[Traffic]:
     return found
 
 
+def check_scenario(plant: Plant, scenario: Scenario) -> None:
+    """Tell of routing and failures that are wrong, even where no flow would meet them.
+
+    Raises
+    ------
+    InputError
+        If the way of routing is unknown, or what fails is not there.
+    """
+    check_routing(scenario.routing)
+    find_failures(plant.fabric, scenario.fail, scenario.seed)
+
+
 def contention(
     plant: Plant, schedule: Schedule, scenario: Scenario, run: Run = run_with_engine
 ) -> Contention:
@@ -195,6 +216,7 @@ def estimate_on_fabric(
     InputError
         If something asked for is impossible here.
     """
+    check_scenario(plant, scenario)
     sizes = np.atleast_1d(np.asarray(size_bytes, np.float64))
     choices = choose(cluster, op, sizes, *forced)
     probe = PACKET_PROBE_BYTES if scenario.engine == "packet" else PROBE_BYTES

@@ -26,7 +26,7 @@ from gpufabric.sim.run import Plant
 from gpufabric.sim.scenario import Scenario
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.group_times import GroupTimes, Took
-from gpufabric.workload.on_fabric import cluster_of
+from gpufabric.workload.on_fabric import check_scenario, cluster_of
 from gpufabric.workload.replay import Job, Played, job_of, play
 from gpufabric.workload.trace_work import ComputeTimes
 
@@ -187,6 +187,7 @@ def replay_traces(
         If the traces cannot be played, or the fabric has too few GPUs.
     """
     asked = options or ReplayOptions()
+    check_scenario(plant, scenario)
     n_gpus = len(plant.endpoints)
     is_untold = asked.n_ranks is None and len(traces) == 1 and not traces[0].world
     job = job_of(traces, n_gpus if is_untold else asked.n_ranks)
