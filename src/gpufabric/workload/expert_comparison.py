@@ -34,7 +34,7 @@ of 722 on Blackwell, without what stays on the own GPU. Source: the same."""
 LINKS_LEFT = {"H800": 8 / 18, "A800": 8 / 12}
 """Of GPUs that have fewer links than their generation: 400 GB/s both ways. Source: data sheets."""
 LOW, HIGH = 0.8, 1.25
-"""Range of a rate that is as it should be: nine of ten of the published ones are inside."""
+"""Range of a rate that is as it should be; nine of ten of the published ones are within 17 %."""
 
 
 @dataclass(frozen=True)
