@@ -64,6 +64,24 @@ def test_json_has_every_counter_and_every_parameter(capsys: Capture, made: Path)
     assert found["packets"]["drops"] == 0
     assert found["packets"]["ecn_marks"] == 0
     assert found["packets"]["is_balanced"]
+    ledger, packets = found["packets"]["ledger"], found["packets"]["packets"]
+    assert ledger["sent"] == packets
+    for kind in packets:
+        for unit in ("", "_bytes"):
+            parts = [ledger[part + unit][kind] for part in ("received", "dropped", "in_flight")]
+            assert ledger["sent" + unit][kind] == sum(parts)
+    tree = found["packets"]["pause_tree"]
+    assert tree["events_not_noted"] == 0
+    assert sum(root["pauses"] for root in tree["roots"]) == found["packets"]["pauses"]
+    assert sum(root["share"] for root in tree["roots"]) == pytest.approx(1.0)
+    # All send to one NIC: the port to it is the root, and is told so to readers too.
+    assert tree["roots"][0]["channel"] == found["busiest"][0]["name"]
+    assert {edge["cause"] for edge in tree["edges"] if edge["is_root"]} == {
+        root["channel"] for root in tree["roots"]
+    }
+    assert found["packets"]["deadlock"] is None
+    told = traffic(capsys, made, *words[:-1]).out
+    assert f"Root of pauses  {tree['roots'][0]['channel']}" in told
     assert traffic(capsys, made, *words).out == ended.out
 
 

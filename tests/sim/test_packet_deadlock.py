@@ -11,6 +11,7 @@ from gpufabric.kernels.packet import NEEDS_ROOM, run_packets
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.sim.flow_problem import Paths
 from gpufabric.sim.packet import PacketProblem, Recording, simulate_packets
+from gpufabric.sim.packet_causes import deadlock_json
 from gpufabric.sim.packet_checks import check_packets
 from gpufabric.sim.packet_config import PacketConfig, SwitchBuffer, Transport
 from gpufabric.sim.packet_deadlock import Lane, find_deadlock
@@ -63,6 +64,11 @@ def test_a_ring_stands_still_and_the_circle_is_told_hop_by_hop() -> None:
         )
         assert deadlock.since_ps == max(one.since_ps for one in deadlock.cycle)
         assert deadlock.since_ps <= deadlock.found_ps == result.end_ps
+        told = deadlock_json(deadlock, "channel {}".format)
+        assert told is not None
+        circle = [one["channel"] for one in told["cycle"]]
+        assert circle == [f"channel {one.channel}" for one in deadlock.cycle]
+        assert told["stuck_queues"] == len(deadlock.stuck)
 
 
 def test_a_deadlock_is_found_while_timers_still_run() -> None:

@@ -168,16 +168,24 @@ _Output = Annotated[
 ]
 _Format = Annotated[str, typer.Option("--format", metavar="FORM", help="csv, parquet")]
 _Plot = Annotated[
-    bool, typer.Option("--plot", help=_("Also write heatmap.png and report.html (needs -o)."))
+    bool,
+    typer.Option(
+        "--plot",
+        help=_(
+            "Also write heatmap.png and report.html (needs -o); packet: packets.html and "
+            "trace.json too."
+        ),
+    ),
 ]
 _Bins = Annotated[int, typer.Option(help=_("Time bins of the utilisation over time."))]
 _Sweep = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KEY=VALUE,VALUE",
-        help=_("What-if: vary {keys}. May be given several times.").format(
-            keys=", ".join(SWEEP_KEYS)
-        ),
+        help=_(
+            "What-if: vary {keys}; packet: also profile, and each of its parameters by its dotted "
+            "name, such as ecn.kmin_bytes. May be given several times."
+        ).format(keys=", ".join(SWEEP_KEYS)),
     ),
 ]
 _Seeds = Annotated[int, typer.Option(help=_("What-if: seeds of each combination, from --seed on."))]

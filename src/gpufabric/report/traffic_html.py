@@ -69,7 +69,8 @@ def _title(result: TrafficResult) -> str:
 def _facts(result: TrafficResult) -> list[tuple[str, str]]:
     head = result.head
     share = result.bandwidth_share
-    packets = [] if result.packets is None else packet_facts(result.packets.summary())
+    counted = result.packets
+    packets = [] if counted is None else packet_facts(counted.summary(result.channels.name))
     return [
         (_("Flows"), flow_words(result.summary(0)["flows"])),
         (_("Completion time"), completion_words(result.summary(0))),

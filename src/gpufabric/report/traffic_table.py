@@ -196,12 +196,33 @@ def packet_facts(packets: dict[str, Any]) -> list[tuple[str, str]]:
     )
     return [
         (_("PFC"), pauses if packets["pauses"] else _("no pauses")),
+        *_causes(packets),
         (_("ECN"), marks),
         (_("Drops"), drops or _("none")),
         (_("Sent again"), again),
         (_("Deepest queue"), bytes_words(packets["most_queued_bytes"])),
         (_("Packets"), f"{packets['packets']['data']:,}"),
     ]
+
+
+def _causes(packets: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the root of most of the pauses, and the circle of a deadlock."""
+    told = []
+    roots = (packets["pause_tree"] or {"roots": []})["roots"]
+    if roots:
+        words = _("{port}{nic}: {share:.0%} of that time, {n} ports").format(
+            port=roots[0]["channel"],
+            nic=_(", whose NIC sends pauses") if roots[0]["is_nic"] else "",
+            share=roots[0]["share"],
+            n=roots[0]["ports"],
+        )
+        told.append((_("Root of pauses"), words))
+    if packets["deadlock"] is not None:
+        circle = "; ".join(queue["channel"] for queue in packets["deadlock"]["cycle"])
+        since = time_words(packets["deadlock"]["since_us"] * 1e-6)
+        words = _("since {time}: {circle}").format(time=since, circle=circle)
+        told.append((_("Deadlock"), words))
+    return told
 
 
 def _tiers(tiers: Sequence[dict[str, Any]]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.sim.packet import KINDS, PacketResult
+from gpufabric.sim.packet_causes import deadlock_json, ledger_json, pause_tree_json
 from gpufabric.sim.packet_fabric import QueuePairs
 from gpufabric.sim.packet_problem import PacketProblem
 from gpufabric.sim.profile import Profile
@@ -71,8 +73,14 @@ class PacketOutcome:
             "most_queued_bytes": int(ports.most_queued_bytes.max(initial=0)),
         }
 
-    def summary(self) -> dict[str, Any]:
-        """Return the counters, packets by kind and drops by reason, as JSON carries them."""
+    def summary(self, name: Callable[[int], str]) -> dict[str, Any]:
+        """Return counters, ledger, pause tree and deadlock, as JSON carries them.
+
+        Parameters
+        ----------
+        name
+            Gives the name of a channel.
+        """
         ledger = self.result.ledger
         return {
             **self.counters(),
@@ -82,7 +90,10 @@ class PacketOutcome:
             "packet_hops": int(self.result.hops.sum()),
             "events": self.result.n_events,
             "most_shared_bytes": int(self.result.most_shared_bytes.max(initial=0)),
-            "is_balanced": self.result.ledger.is_balanced,
+            "is_balanced": ledger.is_balanced,
+            "ledger": ledger_json(ledger),
+            "pause_tree": pause_tree_json(self.result.pause_log, name),
+            "deadlock": deadlock_json(self.result.deadlock, name),
         }
 
     def by_flow(self, n_flows: int) -> dict[str, Longs]:

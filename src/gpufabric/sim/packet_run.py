@@ -39,16 +39,22 @@ PS_PER_S = 1e12
 
 
 def run_with_engine(
-    plant: Plant, scenario: Scenario, traffic: Traffic | None = None
+    plant: Plant,
+    scenario: Scenario,
+    traffic: Traffic | None = None,
+    recording: Recording | None = None,
 ) -> TrafficResult:
     """Return how traffic goes, packet by packet or as flows, as the scenario says."""
     if scenario.engine == "packet":
-        return run_packet_scenario(plant, scenario, traffic)
+        return run_packet_scenario(plant, scenario, traffic, recording)
     return run_scenario(plant, scenario, traffic)
 
 
 def run_packet_scenario(
-    plant: Plant, scenario: Scenario, traffic: Traffic | None = None
+    plant: Plant,
+    scenario: Scenario,
+    traffic: Traffic | None = None,
+    recording: Recording | None = None,
 ) -> TrafficResult:
     """Return how the traffic of a scenario goes on a fabric, packet by packet.
 
@@ -60,6 +66,8 @@ def run_packet_scenario(
         The run.
     traffic
         The flows; made from the scenario where None.
+    recording
+        What to note where the scenario asks for no bins; None: nothing.
 
     Raises
     ------
@@ -74,7 +82,7 @@ def run_packet_scenario(
         problem,
         prepared.config(scenario.seed),
         until_ps=until_ps,
-        recording=Recording(bins=4 * scenario.n_bins) if scenario.n_bins else None,
+        recording=Recording(bins=4 * scenario.n_bins) if scenario.n_bins else recording,
     )
     told = (
         *prepared.decisions,
@@ -130,7 +138,10 @@ def _stuck(asked: PreparedRun, result: PacketResult) -> list[Decision]:
     if asked.scenario.until_s < np.inf or not stuck.any():
         return []
     what = _("{n} queue pairs").format(n=int(stuck.sum()))
-    why = _("Nothing happens any more and they are not delivered: a deadlock, or lost packets.")
+    if result.deadlock is not None:
+        why = _("They wait behind buffers that wait for each other in a circle: a deadlock.")
+    else:
+        why = _("Nothing happens any more and they are not delivered: packets were lost.")
     return [Decision("stalled", what, why, is_warning=True)]
 
 

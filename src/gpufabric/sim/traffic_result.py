@@ -242,11 +242,14 @@ class TrafficResult:
                 "share": self.bandwidth_share,
             },
             "jain_index": self.fairness,
-            **({} if self.packets is None else {"packets": self.packets.summary()}),
+            **self._packets(),
             "tiers": self.tiers(),
             "busiest": [self._busy(channel) for channel in self.busiest(n_busiest)],
             "decisions": [decision.to_json() for decision in self.decisions],
         }
+
+    def _packets(self) -> dict[str, Any]:
+        return {} if self.packets is None else {"packets": self.packets.summary(self.channels.name)}
 
     def _ideal_gbps(self) -> float | None:
         achieved, share = self.achieved_gbps, self.bandwidth_share
