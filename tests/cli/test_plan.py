@@ -120,6 +120,23 @@ def test_both_languages(capsys: Capture, spec: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out/roce/topology.svg").exists()
 
 
+@pytest.mark.parametrize("words", [("plan", "--lang", "zh_CN"), ("--lang", "zh_CN", "plan")])
+def test_the_report_speaks_the_language_that_is_asked_for(
+    capsys: Capture, spec: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    ended = run(capsys, *words, str(spec), "-o", str(tmp_path / "out"), "--sizes", "none")
+    assert (ended.code, ended.err) == (0, "")
+    for name in ("report.html", "report.md"):
+        assert "并排比较" in (tmp_path / "out" / name).read_text(encoding="utf-8")
+    assert '<html lang="zh-CN">' in (tmp_path / "out/report.html").read_text(encoding="utf-8")
+
+
+def test_a_language_that_is_none(capsys: Capture, spec: Path, tmp_path: Path) -> None:
+    ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--lang", "fr")
+    assert ended.code == 2
+    assert '"fr" is not one of en, zh_CN.' in ended.err
+
+
 def test_the_decision_is_told_before_the_paths(capsys: Capture, spec: Path, tmp_path: Path) -> None:
     ended = run(capsys, "plan", str(spec), "-o", str(tmp_path / "out"), "--sizes", "64,256")
     told = ended.out.splitlines()

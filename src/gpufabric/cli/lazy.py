@@ -29,7 +29,9 @@ def entries() -> dict[str, Entry]:
             "advise", "advise", _("Ask eight questions and write the spec that they make.")
         ),
         "plan": Entry(
-            "plan", "plan", _("Design all candidates of a spec, compare them, write everything.")
+            "plan",
+            "plan",
+            _("Design all candidates of a spec, compare them, advise, write everything."),
         ),
         "design": Entry("design", "design", _("Design candidates of a spec and print the counts.")),
         "show": Entry("show", "show", _("Show what a fabric file holds.")),

@@ -15,9 +15,10 @@ import typer
 
 import gpufabric
 from gpufabric.cli.errors import INTERRUPTED, UsageError, tell, tell_bug, unwritable_output
+from gpufabric.cli.language import METAVAR, speak
 from gpufabric.cli.lazy import LazyGroup
-from gpufabric.core.errors import GpufabricError, nearest
-from gpufabric.core.text import LANGUAGES, _, use_language
+from gpufabric.core.errors import GpufabricError
+from gpufabric.core.text import _
 
 __all__ = ["app", "main"]
 
@@ -36,22 +37,6 @@ app = typer.Typer(
 )
 
 
-def _speak(language: str) -> str:
-    names = {name.lower(): name for name in LANGUAGES}
-    if language.lower() not in names:
-        raise typer.BadParameter(
-            _('"{language}" is not one of {names}. {remedy}')
-            .format(
-                language=language,
-                names=", ".join(LANGUAGES),
-                remedy=nearest(language, list(LANGUAGES)),
-            )
-            .strip()
-        )
-    use_language(names[language.lower()])
-    return language
-
-
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
     if wanted:
         typer.echo(f"gpufabric {gpufabric.__version__}")
@@ -67,9 +52,9 @@ _Language = Annotated[
     typer.Option(
         "--lang",
         envvar="GPUFABRIC_LANG",
-        callback=_speak,
+        callback=speak,
         is_eager=True,
-        metavar="|".join(LANGUAGES),
+        metavar=METAVAR,
     ),
 ]
 _Debug = Annotated[bool, typer.Option("--debug")]

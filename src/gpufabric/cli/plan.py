@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from gpufabric.catalog.collection import Catalog
+from gpufabric.cli.language import METAVAR, speak
 from gpufabric.cli.loading import CandidateNames, CatalogFolder, SpecFile, chosen, load_spec
 from gpufabric.cli.progress import Progress
 from gpufabric.core.errors import Fault, InputError
@@ -48,15 +49,26 @@ _Sizes = Annotated[
         ),
     ),
 ]
+_Language = Annotated[
+    str | None,
+    typer.Option(
+        "--lang",
+        callback=speak,
+        is_eager=True,
+        metavar=METAVAR,
+        help=_("Language of the report. Left out: that of gpufabric --lang, or GPUFABRIC_LANG."),
+    ),
+]
 MOST_SIZES, MOST_GPUS = 16, 1 << 20
 
 
-def plan(
+def plan(  # noqa: PLR0913 - one parameter for each option
     spec: SpecFile,
     *,
     output: _Output,
     candidate: CandidateNames = None,
     sizes: _Sizes = None,
+    lang: _Language = None,  # noqa: ARG001 - its callback acts as it is read
     as_json: _AsJson = False,
     catalog: CatalogFolder = None,
 ) -> None:

@@ -106,6 +106,7 @@ def _document(
         f'<section id="{one.name}"><h2>{escape(one.title)}</h2>{one.body}</section>\n'
         for one in sections
     )
+    no_script = _("Figures are drawn by a script that is switched off; their numbers stand below.")
     what = escape(_("InfiniBand or RoCE v2, bought or by subscription: gpufabric {version}"))
     return (
         f'<!doctype html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
@@ -116,6 +117,7 @@ def _document(
         f'<header class="top"><p>{what.format(version=__version__)}</p>'
         f"<h1>{escape(title)}</h1></header>\n"
         f'<nav aria-label="{escape(_("Sections"), quote=True)}"><ul>{menu}</ul></nav>\n'
+        f"<noscript><p>{escape(no_script)}</p></noscript>\n"
         f'<main>\n<div id="decision">{verdict}</div>\n{parts}</main>\n{_footer(advice)}\n'
         f'<script type="application/json" id="figures">{charts_json(charts)}</script>\n'
         f"<script>{get_plotlyjs()}</script>\n<script>\n{_asset('report.js')}</script>\n"
