@@ -72,7 +72,14 @@ def test_lossless_variants_drop_nothing_and_finish(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["pfc-off", "pfc-off-on-one-switch", "lossy-on-one-switch", "headroom-short"]
+    "name",
+    [
+        "pfc-off",
+        "pfc-off-on-one-switch",
+        "pfc-on-another-priority",
+        "lossy-on-one-switch",
+        "headroom-short",
+    ],
 )
 def test_what_takes_losslessness_away_drops_and_repeats(name: str) -> None:
     row = found()[name].summary()["per_iteration"]
@@ -92,6 +99,9 @@ def test_each_fault_shows_its_own_symptom() -> None:
         assert rows[name]["coefficient_of_variation"] is None
     slow = rows["slow-host"]["iteration_us"]["p50"]
     assert slow > 1.5 * tuned["iteration_us"]["p50"]
+    assert rows["half-speed-link"]["iteration_us"]["p50"] > 1.5 * tuned["iteration_us"]["p50"]
+    assert rows["half-speed-link"]["per_iteration"]["drops"] == 0
+    assert rows["link-flap"]["per_iteration"]["drops"] > 0
     spoilt = rows["bit-errors"]["per_iteration"]
     assert spoilt["drops"] > 0
     assert spoilt["repeats"] > 0

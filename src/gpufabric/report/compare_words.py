@@ -233,8 +233,10 @@ def notes(found: Rows, head: Head) -> list[str]:
     if _named(found, "infiniband") is not None:
         told.append(
             _(
-                "InfiniBand runs as most subnets do: static tables, no congestion control. Neither "
-                "routes adaptively: receivers here take packets in order alone."
+                "InfiniBand runs as most subnets do: static tables, no congestion control. Its "
+                "receive buffers are just what keeps a cable's speed (assumed); with larger ones "
+                "packets for a full port stop others less. Neither routes adaptively: receivers "
+                "here take packets in order alone."
             )
         )
     if any(one.summary()["unfinished_flows"] for one in found):

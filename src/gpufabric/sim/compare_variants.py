@@ -10,7 +10,15 @@ import numpy as np
 
 from gpufabric.core.text import _
 from gpufabric.sim.packet_config import ClassKind, Ecn, PortOverride
-from gpufabric.sim.packet_faults import BitErrors, PacketFault, PauseStorm, SlowHost, SmallMtu
+from gpufabric.sim.packet_faults import (
+    BitErrors,
+    LinkFlap,
+    PacketFault,
+    PauseStorm,
+    SlowHost,
+    SlowLink,
+    SmallMtu,
+)
 from gpufabric.sim.packet_headroom import headroom_for
 from gpufabric.sim.packet_prepared import PreparedRun
 from gpufabric.sim.profile import PROFILES, Profile
@@ -22,6 +30,9 @@ LOSS_PER_PACKET = 1e-3
 STANDARD_FRAME_BYTES = 1518
 """Longest frame of a port whose MTU was never raised (IEEE 802.3, clause 3)."""
 SLOW_SHARE = 0.5
+FLAP_US = (100.0, 1000.0, 1e6)
+"""First time down, from one to the next, and the end; down for a tenth of the time. Assumed: short,
+so that an iteration of a millisecond meets one."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,16 @@ def _lossy_one(run: PreparedRun, profile: Profile) -> tuple[Profile, tuple[Packe
     return _overridden(profile, override), ()
 
 
+def _pfc_elsewhere(run: PreparedRun, profile: Profile) -> tuple[Profile, tuple[PacketFault, ...]]:
+    override = PortOverride(
+        switches=(_busiest_switch(run),),
+        classes=(profile.config.data_class,),
+        kind=ClassKind.LOSSY,
+        has_pfc=False,
+    )
+    return _overridden(profile, override), ()
+
+
 def _headroom(run: PreparedRun, profile: Profile) -> tuple[Profile, tuple[PacketFault, ...]]:
     inside = run.wires.head >= 0
     forwarding_ps = np.full(int(inside.sum()), round(profile.config.forwarding_ns * 1000))
@@ -130,6 +151,17 @@ def _mtu(run: PreparedRun, profile: Profile) -> tuple[Profile, tuple[PacketFault
 def _slow_host(run: PreparedRun, profile: Profile) -> tuple[Profile, tuple[PacketFault, ...]]:
     channel = _busiest_channel(run, is_into_nic=True)
     return profile, (SlowHost(channel, float(run.wires.gbps[channel]) * SLOW_SHARE),)
+
+
+def _slow_link(run: PreparedRun, profile: Profile) -> tuple[Profile, tuple[PacketFault, ...]]:
+    channel = _busiest_channel(run, is_into_nic=True)
+    return profile, (SlowLink(channel, float(run.wires.gbps[channel]) * SLOW_SHARE),)
+
+
+def _flap(run: PreparedRun, profile: Profile) -> tuple[Profile, tuple[PacketFault, ...]]:
+    start_us, every_us, end_us = FLAP_US
+    channel, down_us = _busiest_channel(run, is_into_nic=True), every_us / 10
+    return profile, (LinkFlap(channel, start_us, end_us, down_us, every_us - down_us),)
 
 
 def _storm(run: PreparedRun, profile: Profile) -> tuple[Profile, tuple[PacketFault, ...]]:
@@ -150,10 +182,13 @@ MISCONFIGURATIONS: Mapping[str, Change] = MappingProxyType(
         "no-rate-control": _cc_off,
         "pfc-off": _pfc_off,
         "pfc-off-on-one-switch": _pfc_off_one,
+        "pfc-on-another-priority": _pfc_elsewhere,
         "lossy-on-one-switch": _lossy_one,
         "headroom-short": _headroom,
         "mtu-mismatch": _mtu,
         "slow-host": _slow_host,
+        "half-speed-link": _slow_link,
+        "link-flap": _flap,
         "bit-errors": _bit_errors,
         "pause-storm": _storm,
     }
@@ -173,10 +208,13 @@ def meanings() -> dict[str, str]:
         "no-rate-control": _("NICs do not heed CNPs"),
         "pfc-off": _("no port sends or obeys PFC"),
         "pfc-off-on-one-switch": _("the busiest switch neither sends nor obeys PFC"),
+        "pfc-on-another-priority": _("the busiest switch has PFC on a priority without data"),
         "lossy-on-one-switch": _("the busiest switch has the DSCP of the data in a lossy queue"),
         "headroom-short": _("a tenth of the headroom that the cables need"),
         "mtu-mismatch": _("the port to the busiest NIC takes frames up to 1,518 B"),
         "slow-host": _("the host of the busiest NIC takes data at half the link's rate"),
+        "half-speed-link": _("the link to the busiest NIC runs at half of its speed"),
+        "link-flap": _("the link to the busiest NIC is down for 0.1 ms of each millisecond"),
         "bit-errors": _("the link to the busiest NIC loses one packet in a thousand"),
         "pause-storm": _("the busiest NIC sends XOFF for ever"),
     }
