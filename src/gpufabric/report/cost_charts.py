@@ -54,7 +54,7 @@ def group_words(name: str) -> str:
     """Return what a group of items is called."""
     return {
         "capital": _("bought"),
-        "operating": _("running"),
+        "operating": _("running costs"),
         "subscription": _("subscription"),
         "opportunity": _("GPU-hours lost"),
     }[name]

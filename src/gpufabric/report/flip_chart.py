@@ -64,7 +64,7 @@ def flip_chart(advice: Advice) -> Chart | None:
             bargap=0.25,
             xaxis={
                 "type": "log",
-                "title": {"text": _("number, over what it is today or in the mean")},
+                "title": {"text": _("times today's value")},
                 "tickvals": [0.1, 0.2, 0.5, 1, 2, 5, 10],
                 "ticktext": ["0.1", "0.2", "0.5", "1", "2", "5", "10"],
                 "range": [math.log10(0.11), math.log10(14)],
