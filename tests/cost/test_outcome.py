@@ -251,3 +251,11 @@ def test_every_constant_is_read_by_some_case(outcomes: list[Outcome]) -> None:
                     read |= evaluate(Case(facts, skill, offer), draws).keys
     read |= evaluate(replace(CASE, is_hired=True), draws).keys
     assert set(cost_constants()) <= read
+
+
+def test_what_is_resold_early_fetches_more() -> None:
+    draws = one_draw(quantities().values())
+    share = float(draws["finance.residual_share"][0])
+    for years in (1, 4, 8):
+        found = evaluate(replace(CASE, horizon_years=years), draws)
+        assert float(found.once["residual"][0]) == pytest.approx(-240_000 * share ** (years / 4))

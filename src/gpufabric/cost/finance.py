@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["annuity_factor", "break_even_month", "cumulative", "discounted", "financing_extra"]
+__all__ = [
+    "RESIDUAL_YEARS",
+    "annuity_factor",
+    "break_even_month",
+    "cumulative",
+    "discounted",
+    "financing_extra",
+    "residual_after",
+]
+
+RESIDUAL_YEARS = 4.0
+"""Age at which ``finance.residual_share`` is left of a price."""
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +43,20 @@ def annuity_factor(rate: ArrayLike, years: float) -> Floats:
     safe = np.where(rates == 0, 1.0, rates)
     factor: Floats = np.where(rates == 0, float(years), -np.expm1(-years * np.log1p(safe)) / safe)
     return factor
+
+
+def residual_after(share: ArrayLike, years: float) -> Floats:
+    """Return what is left of a price after so many years, `share` of it being left after four.
+
+    Value falls by the same share every year.
+
+    Examples
+    --------
+    >>> [round(float(residual_after(0.1, years)), 3) for years in (0, 2, 4, 8)]
+    [1.0, 0.316, 0.1, 0.01]
+    """
+    left: Floats = np.asarray(share, np.float64) ** (years / RESIDUAL_YEARS)
+    return left
 
 
 def financing_extra(

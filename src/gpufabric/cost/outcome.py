@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.cost.case import Case
-from gpufabric.cost.finance import annuity_factor, discounted, financing_extra
+from gpufabric.cost.finance import annuity_factor, discounted, financing_extra, residual_after
 from gpufabric.cost.opportunity import (
     LOSSES,
     deployment_gpu_hours,
@@ -188,7 +188,8 @@ def _payments(case: Case, draws: Draws) -> tuple[dict[str, Floats], dict[str, Fl
         once = capital_items(case, draws)
         once["financing"] = _financing(case, once, draws)
         resold = equipment_usd(case, draws, _RESOLD)
-        once["residual"] = -resold * draws["finance.residual_share"]
+        left = residual_after(draws["finance.residual_share"], case.horizon_years)
+        once["residual"] = -resold * left
         once["training"] = _training(case, draws)
         return once, running
     fees = subscription_items(case, offer, draws)

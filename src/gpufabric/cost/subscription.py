@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.cost.case import Case, Offer
-from gpufabric.cost.finance import annuity_factor
+from gpufabric.cost.finance import annuity_factor, discounted
 from gpufabric.cost.owning import capital_items, operating_items
 from gpufabric.cost.quantity import Draws
 
@@ -41,7 +41,8 @@ def provider_fee(case: Case, offer: Offer, draws: Draws) -> Floats:
     -----
     The provider buys the same network, writes it off over the term of the contract but not under
     three years, and runs it with a skilled team that it shares between networks; power and space
-    are the customer's.
+    are the customer's. It counts on no more at the end of the term than what is left after four
+    years, since the network may find no other customer at once.
     """
     own = replace(case, skill="expert", offer=None, is_hired=False)
     capital = np.sum(list(capital_items(own, draws).values()), axis=0)
@@ -50,8 +51,9 @@ def provider_fee(case: Case, offer: Offer, draws: Draws) -> Floats:
     if offer.includes_operation:
         yearly = yearly + running["staff"] * draws["subscription.staff_share"]
     years = max(3.0, offer.term_months / 12)
-    residual = draws["finance.residual_share"] * (1 + draws["finance.discount_rate"]) ** -years
-    recovered = capital * (1 - residual) / annuity_factor(draws["finance.discount_rate"], years)
+    rate = draws["finance.discount_rate"]
+    left = discounted(draws["finance.residual_share"], rate, years)
+    recovered = capital * (1 - left) / annuity_factor(rate, years)
     fee: Floats = (recovered + yearly) * (1 + draws["subscription.margin"]) / 12
     return fee
 

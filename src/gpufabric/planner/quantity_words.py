@@ -89,7 +89,7 @@ def _money() -> dict[str, str]:
         "finance.discount_rate": _("Discount rate"),
         "finance.financed_share": _("Share that is financed"),
         "finance.interest_rate": _("Interest rate"),
-        "finance.residual_share": _("Value at the end, of the price"),
+        "finance.residual_share": _("Value after four years, of the price"),
         "subscription.margin": _("Margin of a provider"),
         "subscription.staff_share": _("People of a provider, over a team of one's own"),
         "subscription.setup_share": _("Set-up fee, of the network's price"),

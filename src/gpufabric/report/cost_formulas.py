@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gpufabric.catalog.cost_constants import gpu_hour_key
 from gpufabric.cost.case import Case, Offer
+from gpufabric.cost.finance import RESIDUAL_YEARS
 from gpufabric.cost.owning import CAPITAL, OPERATING
 from gpufabric.cost.subscription import FACILITY
 from gpufabric.report.cell_terms import (
@@ -152,7 +153,8 @@ def _owning(
     share = annuity(q("finance.discount_rate"), years) / annuity(q("finance.interest_rate"), years)
     people = cells.put("engineers", _own_people(cells))
     amounts["financing"] = financed * share - financed
-    amounts["residual"] = -(resold * q("finance.residual_share"))
+    left = q("finance.residual_share") ** (years / RESIDUAL_YEARS)
+    amounts["residual"] = -(resold * left)
     amounts["training"] = _training(cells, people)
     return amounts | running | {"staff": people * q("staff.usd_per_year")}
 
