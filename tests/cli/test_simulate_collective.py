@@ -15,7 +15,7 @@ from gpufabric.model.files import save_fabric
 from gpufabric.workload.closed_form import estimate
 from gpufabric.workload.on_fabric import cluster_of
 from tests.cli.running import Ended, run
-from tests.sim.plants import RAIL, fabric, plant
+from tests.sim.plants import HALF_SMALL_LEAFS, RAIL, fabric, plant
 
 Capture = pytest.CaptureFixture[str]
 
@@ -54,6 +54,25 @@ def test_json_is_the_model_itself(capsys: Capture, made: Path, engine: str) -> N
     )
     assert content["fabric"]["hash"] == fabric(RAIL).content_hash
     assert (row["algorithm"], content["ranks"]) == ("Ring", 64)
+
+
+def test_a_network_that_blocks_costs_in_closed_form_what_the_flows_say(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    path = tmp_path / "blocks.fab"
+    save_fabric(fabric(HALF_SMALL_LEAFS), path)
+    times, losses = [], []
+    for level in (("closed",), ("flow", "--routing", "spray")):
+        words = ("--op", "alltoall", "--sizes", "1G", "--json", "--engine", *level)
+        content = json.loads(ask(capsys, path, *words).out)
+        times.append(content["rows"][0]["time_us"])
+        losses.append(content["network_slowdown"]["Pairwise"])
+    assert losses[0] > 1.3
+    assert losses[0] == pytest.approx(losses[1], rel=0.02)
+    assert times[0] == pytest.approx(times[1], rel=0.02)
+    ring = json.loads(ask(capsys, path, "--sizes", "1G", "--algo", "Ring", "--json").out)
+    assert ring["network_slowdown"] == {}
+    assert ask(capsys, path, "--op", "alltoall", "-o", str(tmp_path / "out")).code == 0
 
 
 def test_what_is_wrong_with_hosts_costs(capsys: Capture, made: Path) -> None:

@@ -39,8 +39,10 @@ from gpufabric.sim.run import Plant, plant_of
 from gpufabric.sim.scenario import Scenario
 from gpufabric.workload.closed_form import Estimate, estimate
 from gpufabric.workload.cluster import Cluster
-from gpufabric.workload.comparison import compare
+from gpufabric.workload.comparison import compare, operation_of
+from gpufabric.workload.crossing import blocks_of
 from gpufabric.workload.expert_comparison import compare_exchange
+from gpufabric.workload.forecast import slowed_cluster
 from gpufabric.workload.host_findings import HostFinding, host_findings
 from gpufabric.workload.host_shape import HostShape, shape_of_matrix, shape_of_topology
 from gpufabric.workload.host_shape import cluster_of as cluster_of_shape
@@ -190,7 +192,9 @@ def _reported(request: CollectiveRequest) -> CollectiveReport:
     losses: dict[str, Contention] = {}
     if request.compare is not None:
         measured = parse_nccl_tests(_text(request.compare), str(request.compare), request.run)
-        comparison = compare(measured, cluster, request.op, *request.forced)
+        kind = request.kind if request.op else operation_of(measured, cluster.n_ranks)
+        blocked, _slowdown = slowed_cluster(cluster, blocks_of(plant.fabric), kind)
+        comparison = compare(measured, blocked, kind, *request.forced)
         kind, found = comparison.operation, comparison.prediction
     else:
         comparison, kind = None, request.kind
@@ -203,7 +207,7 @@ def _reported(request: CollectiveRequest) -> CollectiveReport:
         request.scenario.seed,
         found,
         losses,
-        _others(request, cluster, kind, found.size_bytes),
+        _others(request, plant, cluster, kind, found.size_bytes),
         comparison,
         findings,
         list(_notes(request, settings, kind)),
@@ -307,23 +311,33 @@ def network_fault(option: str) -> Fault:
 def _estimate(
     request: CollectiveRequest, plant: Plant, cluster: Cluster, sizes: NDArray[np.float64]
 ) -> tuple[Estimate, dict[str, Contention]]:
+    if request.engine != "closed":
+        scenario = request.scenario
+        return estimate_on_fabric(plant, cluster, request.kind, sizes, scenario, request.forced)
+    blocked, slowdown = slowed_cluster(cluster, blocks_of(plant.fabric), request.kind)
     if request.impair:
         asks = asks_of(request.impair)
-        return estimate_impaired(cluster, request.kind, sizes, asks, *request.forced), {}
-    if request.engine == "closed":
-        return estimate(cluster, request.kind, sizes, *request.forced), {}
-    return estimate_on_fabric(plant, cluster, request.kind, sizes, request.scenario, request.forced)
+        found = estimate_impaired(blocked, request.kind, sizes, asks, *request.forced)
+    else:
+        found = estimate(blocked, request.kind, sizes, *request.forced)
+    names = {choice.algorithm for choice in found.choices} if slowdown > 1 else ()
+    return found, {name: Contention(slowdown, ()) for name in sorted(names)}
 
 
 def _others(
-    request: CollectiveRequest, cluster: Cluster, kind: str, sizes: NDArray[np.float64]
+    request: CollectiveRequest,
+    plant: Plant,
+    cluster: Cluster,
+    kind: str,
+    sizes: NDArray[np.float64],
 ) -> dict[str, Estimate]:
     """The closed form for each algorithm and protocol, where a page is written."""
     if request.folder is None or request.impair or request.engine != "closed":
         return {}
     choices = [choice for choice in allowed(cluster, kind) if choice.algorithm != PAIRWISE]
+    blocked, _slowdown = slowed_cluster(cluster, blocks_of(plant.fabric), kind)
     return {
-        str(choice): estimate(cluster, kind, sizes, choice.algorithm, choice.protocol)
+        str(choice): estimate(blocked, kind, sizes, choice.algorithm, choice.protocol)
         for choice in choices
     }
 
