@@ -18,11 +18,13 @@ from gpufabric.report.chart import Chart, charts_json, layout
 from gpufabric.report.cost_charts import cost_charts
 from gpufabric.report.decision_words import decision_of, money_words
 from gpufabric.report.flip_chart import closeness, flip_chart, nearest_flips
+from gpufabric.report.forecast_words import seconds_words
 from gpufabric.report.guide_chart import guide_chart
 from gpufabric.report.performance_charts import performance_charts
 from gpufabric.report.report_markdown import report_markdown
 from gpufabric.report.report_page import report_html
 from gpufabric.report.risk_charts import failure_rows, margin_chart, tornado_chart
+from gpufabric.report.work_words import work_words
 from tests.report.advices import BOTH, ONE, SERVING, advice, drawings
 
 USD = Currency("USD", 1.0)
@@ -135,6 +137,25 @@ def test_the_other_fabric_is_told_where_the_next_best_is_of_the_same() -> None:
     words = decision_of(told).fabrics
     assert words.startswith(f"The best with InfiniBand is {told.ranked(held.other).label}: ")
     assert decision_of(replace(told, runner_up=held.other)).fabrics == ""
+
+
+def test_what_the_workload_gets_is_told_beside_another_network() -> None:
+    told = advice(BOTH)
+    first, second = told.economics.plan.candidates
+    words = decision_of(told).work
+    assert "as fast on" in words
+    assert first.name in words
+    assert second.name in words
+    step = first.forecast.training
+    assert step is not None
+    slow = replace(step, jitter=replace(step.jitter, mean_s=1.1 * step.jitter.mean_s))
+    slower = replace(second, forecast=replace(second.forecast, training=slow))
+    words = work_words(first, slower)
+    assert f"{seconds_words(step.jitter.mean_s)} on {first.name}" in words
+    assert f"{seconds_words(slow.jitter.mean_s)} on {second.name}" in words
+    unknown = replace(first, forecast=replace(first.forecast, training=None))
+    assert "is not known" in work_words(unknown, second)
+    assert "a token takes" in work_words(advice(SERVING).economics.plan.candidates[0], None)
 
 
 def test_one_way_alone_is_told_without_a_rival() -> None:

@@ -42,6 +42,7 @@ def decision_html(advice: Advice, currency: Currency) -> str:
             [words for words in (told.ownership, told.fabrics) if words],
             "ul",
         ),
+        _list(_("What the workload gets"), [told.work], "ul"),
     ]
     right = [
         chart_html(ranges_chart(advice, currency)),

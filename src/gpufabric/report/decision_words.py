@@ -14,6 +14,7 @@ from gpufabric.report.chart import percent
 from gpufabric.report.cost_charts import crossing_words
 from gpufabric.report.flip_chart import nearest_flips
 from gpufabric.report.topology_words import family_words, protocol_words
+from gpufabric.report.work_words import work_words
 
 __all__ = ["Decision", "decision_of", "money_words", "network_words", "spec_words"]
 
@@ -43,6 +44,8 @@ class Decision:
         From when on owning costs no more than the subscription; empty without an offer.
     fabrics
         The winner beside the best of the other fabric; empty where that is the next best.
+    work
+        What the workload gets, beside the next best network.
     pitfalls
         Mistakes found in the spec: what is wrong, and what to do.
     """
@@ -58,6 +61,7 @@ class Decision:
     wrong: str
     ownership: str
     fabrics: str
+    work: str
     pitfalls: tuple[tuple[str, str], ...]
 
 
@@ -86,6 +90,7 @@ def decision_of(advice: Advice) -> Decision:
             if advice.winner in (one.bought, one.subscribed)
         ),
         fabrics=_fabrics(advice, currency),
+        work=_work(advice),
         pitfalls=tuple(
             (
                 f"{pitfall.candidate}: {pitfall.sentence}"
@@ -233,6 +238,20 @@ def _fabrics(advice: Advice, currency: Currency) -> str:
         gap=money_words(held.saved.mean, currency),
         share=percent(1 - held.chance),
     )
+
+
+def _work(advice: Advice) -> str:
+    plan = advice.economics.plan
+    names = [advice.ranked(name).candidate for name in _rivals(advice)]
+    mine = advice.ranked(advice.winner).candidate
+    other = next((name for name in names if name != mine), None)
+    words = work_words(plan.candidate(mine), None if other is None else plan.candidate(other))
+    return words[:1].upper() + words[1:]
+
+
+def _rivals(advice: Advice) -> list[str]:
+    """Return the ways that the winner is held against, the next best first."""
+    return [name for name in (advice.runner_up, advice.other_fabric, advice.other_way) if name]
 
 
 def _skewed(advice: Advice, currency: Currency) -> tuple[str, ...]:

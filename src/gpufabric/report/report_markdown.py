@@ -65,6 +65,7 @@ def _decision(advice: Advice) -> Iterator[str]:
             _("Buy or subscribe, InfiniBand or RoCE"),
             [words for words in (told.ownership, told.fabrics) if words],
         ),
+        (_("What the workload gets"), [told.work]),
         (_("Pitfalls in this spec"), [f"{what} {remedy}" for what, remedy in told.pitfalls]),
     )
     for title, sentences in parts:

@@ -100,6 +100,7 @@ def _words(page: Page, told: Decision) -> None:
         (_("What would change it"), told.conditions),
         (_("If it is wrong"), (told.wrong,)),
         (_("Buy or subscribe, InfiniBand or RoCE"), (told.ownership, told.fabrics)),
+        (_("What the workload gets"), (told.work,)),
         (_("Pitfalls in this spec"), tuple(f"{what} {fix}" for what, fix in told.pitfalls)),
     ]
     for title, sentences in parts:
