@@ -125,6 +125,10 @@ def test_eight_of_eighteen_nvlinks() -> None:
     healthy = estimate(Cluster("H100", 8), "all_reduce", size)
     loss = bad.busbw_gbytes_per_s[0] / healthy.busbw_gbytes_per_s[0]
     assert loss == pytest.approx(215 / 480, rel=TOLERANCE)
+    itself = estimate(Cluster("H800", 8), "all_reduce", size)
+    assert itself.busbw_gbytes_per_s[0] == pytest.approx(215, rel=TOLERANCE)
+    none = estimate_impaired(Cluster("H800", 8), "all_reduce", size, asks_of("nvlink_down=8"))
+    assert none.busbw_gbytes_per_s[0] == pytest.approx(20, rel=TOLERANCE)
 
 
 def test_no_nvlink_at_all_is_pcie() -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "collective_fit",
     "generation_of",
     "gpu_generations",
+    "link_share_of",
     "nccl_constants",
     "read_constants",
 ]
@@ -71,6 +72,9 @@ class Generation(Frozen):
     nvlink_gbytes_per_s: Positive = Field(description="One direction, all links of a GPU [GB/s].")
     channels: Count
     nvls: bool = Field(default=False, description="Reduction inside the NVLink switch.")
+    link_share: dict[str, Positive] = Field(
+        default_factory=dict, description="Of the links, by model that has fewer of them."
+    )
     assumed: bool = False
 
 
@@ -150,6 +154,26 @@ def collective_fit() -> CollectiveFit:
     return CollectiveFit.model_validate_json(read_constants("collective_fit.yaml"))
 
 
+def link_share_of(gpu: str) -> float:
+    """Return the share of its generation's NVLinks that a GPU model has.
+
+    Examples
+    --------
+    >>> link_share_of("H100"), link_share_of("A800")
+    (1.0, 0.6667)
+    """
+    key = _bare(gpu)
+    shares = gpu_generations().generations[generation_of(gpu)].link_share
+    return next((share for name, share in shares.items() if key.startswith(name)), 1.0)
+
+
+def _bare(gpu: str) -> str:
+    """A GPU's name without its maker's."""
+    return (
+        gpu.strip().upper().removeprefix("NVIDIA ").removeprefix("AMD ").removeprefix("INSTINCT ")
+    )
+
+
 def generation_of(gpu: str, where: str = "gpu") -> str:
     """Return the generation of a GPU model, such as ``H100-SXM-80GB``.
 
@@ -163,7 +187,7 @@ def generation_of(gpu: str, where: str = "gpu") -> str:
     >>> generation_of("H100-SXM-80GB")
     'hopper'
     """
-    key = gpu.strip().upper().removeprefix("NVIDIA ").removeprefix("AMD ").removeprefix("INSTINCT ")
+    key = _bare(gpu)
     known = {
         name: generation
         for generation, entry in gpu_generations().generations.items()

@@ -211,7 +211,8 @@ def time_us(
         "nvls": fit.nvls_gbytes_per_s,
         "pairwise": fit.pairwise_gbytes_per_s,
     }[terms.family]
-    bus = np.inf if cluster.gpus_per_domain == 1 else rates[generation] * terms.inside_share
+    inside = rates[generation] * cluster.link_share * terms.inside_share
+    bus = np.inf if cluster.gpus_per_domain == 1 else inside
     latency_us = fit.latency_factor[generation] * (terms.inside_us + terms.hops_us)
     chunk_us = fit.chunk_us[generation]
     if terms.wire_gbytes_per_s is not None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpufabric.catalog.constants import Generation, generation_of, gpu_generations
+from gpufabric.catalog.constants import (
+    Generation,
+    generation_of,
+    gpu_generations,
+    link_share_of,
+)
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 
@@ -59,6 +64,7 @@ class Cluster:
     has_amd_cpu: bool = False
     slowed: tuple[tuple[str, float], ...] = ()
     generation: str = field(init=False)
+    link_share: float = field(init=False)
 
     def __post_init__(self) -> None:
         faults = []
@@ -75,6 +81,7 @@ class Cluster:
         if faults:
             raise InputError(faults)
         object.__setattr__(self, "generation", generation_of(self.gpu))
+        object.__setattr__(self, "link_share", link_share_of(self.gpu))
 
     @property
     def n_ranks(self) -> int:
@@ -93,8 +100,12 @@ class Cluster:
 
     @property
     def facts(self) -> Generation:
-        """What the catalogue says of the GPU's generation."""
-        return gpu_generations().generations[self.generation]
+        """What the catalogue says of the GPU's generation, with the links that this GPU has."""
+        found = gpu_generations().generations[self.generation]
+        if self.link_share == 1:
+            return found
+        rate = found.nvlink_gbytes_per_s * self.link_share
+        return found.model_copy(update={"nvlink_gbytes_per_s": rate})
 
     @property
     def reduces_in_nvlink(self) -> bool:

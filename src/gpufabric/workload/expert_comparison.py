@@ -31,8 +31,6 @@ ranks, without what stays on the own host. Source: DeepEP README, 2025-04 and 20
 NVLINK_SHARE = 0.85
 """Of what rings may use of a GPU's NVLink that large batches reach: 137 of 165 GB/s on H800, 640
 of 722 on Blackwell, without what stays on the own GPU. Source: the same."""
-LINKS_LEFT = {"H800": 8 / 18, "A800": 8 / 12}
-"""Of GPUs that have fewer links than their generation: 400 GB/s both ways. Source: data sheets."""
 LOW, HIGH = 0.8, 1.25
 """Range of a rate that is as it should be; nine of ten of the published ones are within 17 %."""
 
@@ -134,13 +132,20 @@ def _predicted(row: ExchangeRow, n_ranks: int, cluster: Cluster) -> tuple[float,
     wire = (cluster.wire_gbytes_per_s or 0.0) / cluster.gpus_per_domain
     if row.kernel == "low_latency":
         moved = TOP_K * bytes_of_gpu
-        rate = NIC_SHARE * wire or NVLINK_SHARE * _nvlink(cluster)
+        rate = NIC_SHARE * wire or NVLINK_SHARE * cluster.facts.nvlink_gbytes_per_s
         time_us = START_US + moved / rate / 1e3
         return moved / time_us / 1e3, time_us
     allowed = min(hosts, MOST_HOSTS) if row.kernel == "normal" else hosts
     hit_gpus = _all(mean_hosts_reached(n_ranks, EXPERTS, TOP_K, allowed * each), n_ranks)
     far = mean_hosts_reached(hosts, EXPERTS, TOP_K, allowed) if hosts > 1 else 0.0
-    near_us = hit_gpus * (each - 1) / each * bytes_of_gpu / (NVLINK_SHARE * _nvlink(cluster)) / 1e3
+    near_us = (
+        hit_gpus
+        * (each - 1)
+        / each
+        * bytes_of_gpu
+        / (NVLINK_SHARE * cluster.facts.nvlink_gbytes_per_s)
+        / 1e3
+    )
     far_us = far * bytes_of_gpu / (WIRE_SHARE * wire) / 1e3 if hosts > 1 else 0.0
     time_us = START_US + max(near_us, far_us)
     counts_gpus = row.over_nvlink or hosts == 1
@@ -151,10 +156,6 @@ def _predicted(row: ExchangeRow, n_ranks: int, cluster: Cluster) -> tuple[float,
 def _all(others: float, n: int) -> float:
     """Of n places, those reached with the own one, from those reached without."""
     return others * n / (n - 1)
-
-
-def _nvlink(cluster: Cluster) -> float:
-    return LINKS_LEFT.get(cluster.gpu.upper(), 1.0) * cluster.facts.nvlink_gbytes_per_s
 
 
 def _summary(points: list[ExchangePoint], n_left_out: int) -> Iterator[str]:

@@ -188,12 +188,13 @@ def _tcp(now: Impaired, amount: float, _op: str) -> Impaired:
 def _nvlink_down(now: Impaired, amount: float, _op: str) -> Impaired:
     """The rates inside a domain follow the links that are left; without any, PCIe is."""
     generation = now.cluster.generation
-    share = 1 - amount / LINKS.get(generation, 18)
+    own = now.cluster.link_share
+    share = 1 - amount / (LINKS.get(generation, 18) * own)
     rates = {}
     for field in _INSIDE:
         by_generation = dict(getattr(now.fit, field))
         whole = by_generation[generation]
-        by_generation[generation] = max(whole * share, min(NO_NVLINK_GBYTES_PER_S, whole))
+        by_generation[generation] = max(whole * share, min(NO_NVLINK_GBYTES_PER_S / own, whole))
         rates[field] = by_generation
     cluster = now.cluster
     if share <= 0:
