@@ -192,10 +192,14 @@ def check_folder(folder: Path) -> None:
     Raises
     ------
     InputError
-        If it is no folder, cannot be read, or holds a file that was added or changed since.
+        If it is no folder, is below a file, cannot be read, or holds a file that was added or
+        changed since.
     """
     try:
         if not folder.exists():
+            above = next((path for path in folder.absolute().parents if path.exists()), None)
+            if above is not None and not above.is_dir():
+                raise _unwritable(folder, OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
             return
         if not folder.is_dir():
             raise InputError(Fault(str(folder), _("this is not a folder."), remedy=_remedy()))
