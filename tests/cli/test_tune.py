@@ -60,6 +60,15 @@ def test_the_best_has_the_shortest_tail_at_full_goodput() -> None:
     assert result.best.tail_us <= result.before.tail_us or result.before.goodput_gbps < full
 
 
+def test_settings_as_good_as_the_best_are_counted() -> None:
+    result = found()
+    assert result.best in result.equals
+    assert all(one.tail_us <= 1.01 * result.best.tail_us for one in result.equals)
+    assert result.before in result.equals
+    assert result.best.pauses < result.before.pauses  # what decided
+    assert len(result.equals) < len(result.tried)
+
+
 def test_no_setting_is_tried_twice_and_the_search_ends_at_a_best() -> None:
     result = found()
     settings = [one.setting for one in result.tried]
@@ -97,7 +106,9 @@ def test_json_tells_all_that_was_tried_and_assumed(capsys: Capture, made: Path) 
     content = json.loads(ended.out)
     assert content["best"] in content["tried"]
     assert content["before"] == content["tried"][0]
-    assert len(content["assumed"]) == 4
+    assert len(content["assumed"]) == 5
+    # Four short messages fill no queue.
+    assert "the one before too, have a tail within 1.0% of the shortest" in content["assumed"][4]
     assert content["profile"]["ecn"]["kmin_bytes"] == content["best"]["kmin_bytes"]
     assert tune(capsys, made, *QUICK, "--json").out == ended.out
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from gpufabric.report.packet_names import plain_names
 from gpufabric.report.packet_trace import packet_trace, write_packet_trace
 from gpufabric.sim.packet import Recording, simulate_packets
-from gpufabric.sim.packet_pauses import pause_spans
+from gpufabric.sim.packet_pauses import pause_roots, pause_spans
 from tests.sim.packet_cases import incast
 from tests.sim.test_packet_deadlock import SHALLOW, ring
 from tests.sim.test_packet_pauses import PAUSING, TREE
@@ -38,6 +38,11 @@ def test_flows_pauses_and_their_causes_stand_in_the_trace(tmp_path: Path) -> Non
     assert ends == {flow: ps / 1e6 for flow, ps in enumerate(result.flows.delivered_ps.tolist())}
     pauses = [event for event in events if event["ph"] == "X"]
     assert sum(event["dur"] for event in pauses) * 1e6 == round(result.ports.paused_ps.sum())
+    assert result.pause_log is not None
+    roots = pause_roots(pause_spans(result.pause_log))
+    assert {event["args"]["root"] for event in pauses} == {
+        names.channels[root.channel] for root in roots
+    }
     assert {event["args"]["waits_in"] for event in pauses} == {
         names.channels[9],
         names.channels[10],

@@ -210,8 +210,20 @@ def _assumed(run: PreparedRun, found: SearchResult, search: _Search) -> tuple[st
         _("Everything else is {profile}; queue pairs begin at line rate.").format(
             profile=run.profile.name
         ),
+        *_of_no_choice(found),
         *sentences(run.profile.config, run.profile.name),
     )
+
+
+def _of_no_choice(found: SearchResult) -> Iterator[str]:
+    """Say that times hardly tell settings apart, if those of the one before are as good."""
+    if found.before not in found.equals:
+        return
+    yield _(
+        "{n} of {all} settings, the one before too, have a tail within {share:.1%} of the shortest: "
+        "among equals, fewest pauses and the highest Kmin decided. Longer messages or more senders "
+        "to one host tell more."
+    ).format(n=len(found.equals), all=len(found.tried), share=found.tolerance)
 
 
 def _tell(

@@ -18,7 +18,7 @@ from gpufabric.core.files import write_text
 from gpufabric.core.text import _
 from gpufabric.report.packet_names import PortNames
 from gpufabric.sim.packet import PacketProblem, PacketResult
-from gpufabric.sim.packet_pauses import PauseSpans, pause_spans
+from gpufabric.sim.packet_pauses import PauseSpans, pause_spans, root_channel
 
 __all__ = ["packet_trace", "write_packet_trace"]
 
@@ -96,10 +96,9 @@ def _pauses(spans: PauseSpans, names: PortNames) -> Iterator[Event]:
     for span in range(len(spans)):
         tid = lanes[int(spans.channel[span]), int(spans.traffic[span])]
         cause, at = int(spans.cause[span]), int(spans.at[span])
-        root = int(spans.root[span])
         told = {
             "waits_in": names.channels[at] if at >= 0 else _("not known"),
-            "root": names.channels[int(spans.channel[root])],
+            "root": names.channels[root_channel(spans, span)],
             "level": int(spans.level[span]),
         }
         yield {

@@ -98,6 +98,18 @@ class SearchResult:
     tried: tuple[Score, ...]
     tolerance: float
 
+    @property
+    def equals(self) -> tuple[Score, ...]:
+        """Those that lose nothing and whose tail and goodput are within the tolerance."""
+        share = 1 + self.tolerance
+        return tuple(
+            one
+            for one in self.tried
+            if one.drops == 0
+            and one.tail_us <= self.best.tail_us * share
+            and one.goodput_gbps * share >= self.best.goodput_gbps
+        )
+
 
 def with_setting(profile: Profile, setting: EcnSetting, name: str) -> Profile:
     """Return the profile with the thresholds and alpha of a setting."""

@@ -41,6 +41,7 @@ __all__ = [
     "pause_edges",
     "pause_roots",
     "pause_spans",
+    "root_channel",
 ]
 
 Ints = NDArray[np.int32]
@@ -271,6 +272,11 @@ def _root_key(spans: PauseSpans, span: int) -> tuple[int, int, bool]:
     """Return the channel, class and kind of the root that a root span comes from."""
     at = spans.channel[span] if spans.at[span] == NONE else spans.at[span]
     return int(at), int(spans.traffic[span]), bool(spans.asked_ps[span] == NONE)
+
+
+def root_channel(spans: PauseSpans, span: int) -> int:
+    """Return the channel of the root that a pause comes from, as ``PauseRoot`` names it."""
+    return _root_key(spans, int(spans.root[span]))[0]
 
 
 def pause_roots(spans: PauseSpans) -> list[PauseRoot]:
