@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -66,7 +67,13 @@ def test_settings_as_good_as_the_best_are_counted() -> None:
     assert all(one.tail_us <= 1.01 * result.best.tail_us for one in result.equals)
     assert result.before in result.equals
     assert result.best.pauses < result.before.pauses  # what decided
-    assert len(result.equals) < len(result.tried)
+    best = result.best
+    worse = (
+        replace(best, tail_us=best.tail_us * 1.02),
+        replace(best, drops=1.0),
+        replace(best, goodput_gbps=best.goodput_gbps * 0.98),
+    )
+    assert replace(result, tried=(best, *worse)).equals == (best,)
 
 
 def test_no_setting_is_tried_twice_and_the_search_ends_at_a_best() -> None:

@@ -220,9 +220,9 @@ def _of_no_choice(found: SearchResult) -> Iterator[str]:
     if found.before not in found.equals:
         return
     yield _(
-        "{n} of {all} settings, the one before too, have a tail within {share:.1%} of the shortest: "
-        "among equals, fewest pauses and the highest Kmin decided. Longer messages or more senders "
-        "to one host tell more."
+        "{n} of {all} settings, the one before too, have a tail within {share:.1%} of the "
+        "shortest: among equals, fewest pauses and the highest Kmin decided. Longer messages or "
+        "more senders to one host tell more."
     ).format(n=len(found.equals), all=len(found.tried), share=found.tolerance)
 
 
