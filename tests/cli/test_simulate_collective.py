@@ -112,6 +112,8 @@ def test_a_measured_run_is_held_against_the_prediction(
         (("--op", "all_redcue"), "all_reduce"),
         (("--sizes", "8G:1M"), "--sizes"),
         (("--sizes", "lots"), "lots"),
+        (("--sizes", ""), "--sizes"),
+        (("--op", ""), "--op"),
         (("--sizes", ",".join(["1M"] * 65)), "65 sizes"),
         (("--engine", "quantum"), "closed, flow, packet"),
         (("--algo", "Rings"), "Ring"),

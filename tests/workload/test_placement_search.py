@@ -42,6 +42,24 @@ def test_what_does_not_fit_is_not_returned() -> None:
         search(preset("deepseek-v3"), HOSTS, PLAN)
 
 
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"schedule": "zero-bubble"},
+        {"schedule": "interleaved"},
+        {"chunks": 2, "pipeline": 2},
+        {"recompute": "full"},
+        {"recompute": "selective", "schedule": "1f1b"},
+    ],
+)
+def test_what_is_kept_is_in_every_plan(kept: dict[str, int | str]) -> None:
+    best = search(preset("llama3-70b"), HOSTS, PLAN, n_best=50, kept=kept).best
+    for name, value in kept.items():
+        assert {getattr(one.job.plan, name) for one in best} == {value}
+    if kept.get("schedule") in {"zero-bubble", "interleaved"}:
+        assert all(one.job.plan.pipeline > 1 for one in best)
+
+
 def test_experts_are_spread() -> None:
     found = search(preset("qwen3-30b-a3b"), Cluster("H100", 8, 2, 400.0), PLAN)
     assert any(one.job.plan.expert > 1 for one in found.best)

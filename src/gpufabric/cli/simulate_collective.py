@@ -86,7 +86,7 @@ class CollectiveRequest:
     @property
     def kind(self) -> str:
         """The operation that is asked for; all-reduce where none is."""
-        return operation(self.op or OP).name
+        return operation(OP if self.op is None else self.op).name
 
 
 def sizes_of(text: str, where: str = "--sizes") -> NDArray[np.float64]:
@@ -181,7 +181,7 @@ def _compare_experts(request: CollectiveRequest, measured: ExchangeRuns) -> None
 
 def _reported(request: CollectiveRequest) -> CollectiveReport:
     _check(request)
-    sizes = sizes_of(request.sizes or SIZES)
+    sizes = sizes_of(SIZES if request.sizes is None else request.sizes)
     plant = plant_of(request.source.fabric(), request.source.catalog)
     cluster = cluster_of(plant, request.source.catalog, request.ranks)
     cluster, findings = _with_host(request, cluster)
@@ -192,7 +192,7 @@ def _reported(request: CollectiveRequest) -> CollectiveReport:
     losses: dict[str, Contention] = {}
     if request.compare is not None:
         measured = parse_nccl_tests(_text(request.compare), str(request.compare), request.run)
-        kind = request.kind if request.op else operation_of(measured, cluster.n_ranks)
+        kind = request.kind if request.op is not None else operation_of(measured, cluster.n_ranks)
         blocked, _slowdown = slowed_cluster(cluster, blocks_of(plant.fabric), kind)
         comparison = compare(measured, blocked, kind, *request.forced)
         kind, found = comparison.operation, comparison.prediction
@@ -287,7 +287,7 @@ def _check(request: CollectiveRequest) -> None:
     faults += _comparison_faults(request)
     if faults:
         raise InputError(faults)
-    operation(request.op or OP)
+    operation(OP if request.op is None else request.op)
 
 
 def _comparison_faults(request: CollectiveRequest) -> Iterator[Fault]:

@@ -77,6 +77,20 @@ OPTIONS = {
 """Option of each field of a plan."""
 
 
+SEARCHED = (
+    "tensor",
+    "pipeline",
+    "context",
+    "expert",
+    "zero",
+    "micro_batch",
+    "chunks",
+    "schedule",
+    "recompute",
+)
+"""Fields of a plan that a search tries, where they are not given."""
+
+
 @dataclass(frozen=True)
 class TrainingRequest:
     """What was asked on the command line.
@@ -150,8 +164,10 @@ def _job(request: TrainingRequest) -> tuple[SearchResult | None, TrainingJob]:
     if "global_batch" not in given:
         plan = replace(plan, global_batch=_batch(cluster, plan, given, ways))
     if request.optimizes:
-        searched = ("tensor", "pipeline", "context", "expert", "zero", "micro_batch")
-        kept = {name: int(given[name]) for name in searched if name in given}
+        faults = plan.faults()
+        if faults:
+            raise InputError(faults)
+        kept = {name: given[name] for name in SEARCHED if name in given}
         if ways is not None:
             kept["data"] = ways
         found = search(request.model, cluster, plan, request.software, 8, kept)

@@ -52,7 +52,7 @@ def search(
     plan: TrainingPlan,
     software: str = SOFTWARE,
     n_best: int = 5,
-    kept: Mapping[str, int] | None = None,
+    kept: Mapping[str, int | str] | None = None,
 ) -> SearchResult:
     """Return the fastest plans for a model on a cluster.
 
@@ -67,8 +67,8 @@ def search(
     n_best
         How many plans to return, at least 1.
     kept
-        Ways that are not searched but stay as given: any of ``tensor``, ``pipeline``,
-        ``context``, ``expert``, ``data``, ``zero``, ``micro_batch``.
+        What is not searched but stays as given: any of ``tensor``, ``pipeline``, ``context``,
+        ``expert``, ``data``, ``zero``, ``micro_batch``, ``chunks``, ``schedule``, ``recompute``.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def search(
     found: list[TrainingEstimate] = []
     n_too_large = n_tried = 0
     for candidate in _candidates(model, cluster, plan, kept or {}):
-        job = _with_least_recomputation(model, cluster, candidate)
+        job = _with_least_recomputation(model, cluster, candidate, kept or {})
         if job is None:
             n_too_large += 1
             continue
@@ -97,15 +97,15 @@ def search(
 
 
 def _no_candidate(
-    model: Transformer, cluster: Cluster, plan: TrainingPlan, kept: Mapping[str, int]
+    model: Transformer, cluster: Cluster, plan: TrainingPlan, kept: Mapping[str, int | str]
 ) -> Fault:
     """Why nothing could be tried: a way that is kept does not divide, else the batch."""
     n, experts = cluster.n_ranks, model.dimensions.experts
     for name in ("tensor", "pipeline", "context", "data"):
-        if n % max(1, kept.get(name, 1)):
+        if n % max(1, int(kept.get(name, 1))):
             what = _("{n} GPUs do not divide into {ways} ways.")
             return Fault(name, what.format(n=n, ways=kept[name]))
-    ways = kept.get("expert", 1)
+    ways = int(kept.get("expert", 1))
     if ways > 1 and (not experts or experts % ways):
         what = _("{n} experts do not divide into {ways} expert ways.")
         return Fault("expert", what.format(n=experts, ways=ways))
@@ -118,7 +118,7 @@ def _divisors(number: int, most: int) -> list[int]:
 
 
 def _ways(
-    model: Transformer, cluster: Cluster, plan: TrainingPlan, kept: Mapping[str, int]
+    model: Transformer, cluster: Cluster, plan: TrainingPlan, kept: Mapping[str, int | str]
 ) -> Iterator[tuple[int, int, int]]:
     """Tensor, context and pipeline ways that divide the GPUs, heads, layers and batch."""
     n = cluster.n_ranks
@@ -127,7 +127,7 @@ def _ways(
     contexts = [1, 2, 4, 8] if plan.sequence_tokens >= LONG_SEQUENCE_TOKENS else [1]
     stages = [each for each in _divisors(n, model.n_layers) if _is_even(model, each, 1)]
     choices = {"tensor": tensors, "context": contexts, "pipeline": stages}
-    lists = [[kept[name]] if name in kept else found for name, found in choices.items()]
+    lists = [[int(kept[name])] if name in kept else found for name, found in choices.items()]
     for tensor, context, pipeline in itertools.product(*lists):
         ways = tensor * context * pipeline
         data = n // ways
@@ -137,14 +137,16 @@ def _ways(
 
 
 def _candidates(
-    model: Transformer, cluster: Cluster, plan: TrainingPlan, kept: Mapping[str, int]
+    model: Transformer, cluster: Cluster, plan: TrainingPlan, kept: Mapping[str, int | str]
 ) -> Iterator[TrainingPlan]:
     """Plans that divide the GPUs, layers, experts and batch; memory not looked at."""
     n = cluster.n_ranks
-    micros = [kept["micro_batch"]] if "micro_batch" in kept else MICRO_BATCHES
+    micros = [int(kept["micro_batch"])] if "micro_batch" in kept else MICRO_BATCHES
     for tensor, context, pipeline in _ways(model, cluster, plan, kept):
         each = plan.global_batch * tensor * context * pipeline // n
-        chunked = _chunks(model, pipeline)
+        chunked = _chunks(model, pipeline, kept)
+        if not chunked:
+            continue
         experts = [
             way
             for way in _divisors(model.dimensions.experts, n // pipeline)
@@ -155,8 +157,8 @@ def _candidates(
         for expert, micro in itertools.product(experts or [1], micros):
             if each % micro:
                 continue
-            sharding = [(kept.get("zero", 1), chunk) for chunk in chunked]
-            for zero, chunks in sharding if "zero" in kept else [*sharding, (3, 1)]:
+            sharding = [(int(kept.get("zero", 1)), chunk) for chunk in chunked]
+            for zero, chunks in sharding if "zero" in kept else [*sharding, (3, chunked[0])]:
                 if zero == 3 and pipeline > 1 and "zero" not in kept:
                     continue
                 yield replace(
@@ -169,7 +171,7 @@ def _candidates(
                     chunks=chunks,
                     zero=zero,
                     micro_batch=micro,
-                    schedule="interleaved" if chunks > 1 else "1f1b",
+                    schedule=str(kept.get("schedule", "interleaved" if chunks > 1 else "1f1b")),
                 )
 
 
@@ -181,9 +183,15 @@ def _is_even(model: Transformer, pipeline: int, chunks: int) -> bool:
     return -(-model.n_layers // parts) * parts <= MOST_UNEVEN * model.n_layers
 
 
-def _chunks(model: Transformer, pipeline: int) -> list[int]:
-    """One chunk a stage, and the most that share the layers evenly."""
-    if pipeline == 1:
+def _chunks(model: Transformer, pipeline: int, kept: Mapping[str, int | str]) -> list[int]:
+    """One chunk a stage, and the most that share the layers evenly; none against what is kept."""
+    schedule = kept.get("schedule", "")
+    is_idle = pipeline == 1 and (int(kept.get("chunks", 1)) > 1 or schedule not in {"", "1f1b"})
+    if is_idle:
+        return []
+    if "chunks" in kept:
+        return [int(kept["chunks"])]
+    if pipeline == 1 or schedule in {"1f1b", "zero-bubble"}:
         return [1]
     most = [
         chunks
@@ -191,13 +199,14 @@ def _chunks(model: Transformer, pipeline: int) -> list[int]:
         if model.n_layers % (pipeline * chunks) == 0
         or (model.n_layers + 2) % (pipeline * chunks) == 0
     ]
-    return [1, *most[-1:]]
+    return most[-1:] if schedule == "interleaved" else [1, *most[-1:]]
 
 
 def _with_least_recomputation(
-    model: Transformer, cluster: Cluster, plan: TrainingPlan
+    model: Transformer, cluster: Cluster, plan: TrainingPlan, kept: Mapping[str, int | str]
 ) -> TrainingJob | None:
-    for recompute in (name for name in RECOMPUTE if name != "selective"):
+    tried = [name for name in RECOMPUTE if name != "selective"]
+    for recompute in [str(kept["recompute"])] if "recompute" in kept else tried:
         job = TrainingJob(model, cluster, replace(plan, recompute=recompute))
         if training_memory(job).fits:
             return job
