@@ -21,7 +21,7 @@ from gpufabric.sim.packet_outcome import COUNTERS
 from gpufabric.sim.profile import PROFILES
 from gpufabric.sim.profile_file import profile_text
 from tests.cli.running import Ended, run
-from tests.sim.plants import RAIL, fabric
+from tests.sim.plants import INFINIBAND, RAIL, fabric
 
 Capture = pytest.CaptureFixture[str]
 
@@ -47,6 +47,20 @@ def test_a_run_prints_times_and_counters(capsys: Capture, made: Path) -> None:
     for words in ("8 finished", "Completion time", "PFC", "ECN", "CNPs", "Drops", "Deepest queue"):
         assert words in ended.out
     assert "profile: roce-default" in ended.out
+
+
+def test_infiniband_waits_for_credits_and_has_no_pauses(capsys: Capture, tmp_path: Path) -> None:
+    save_fabric(fabric(INFINIBAND), tmp_path / "ib.fab")
+    words = ("simulate", "traffic", str(tmp_path / "ib.fab"), *INCAST)
+    ended = run(capsys, *words)
+    assert (ended.code, ended.err) == (0, "")
+    for told in ("Credits", "waits for credits", "Root of waits", "FECN", "BECNs"):
+        assert told in ended.out
+    for told in ("PFC", "CNPs", "Root of pauses"):
+        assert told not in ended.out
+    packets = json.loads(run(capsys, *words, "--json").out)["packets"]
+    assert packets["flow_control"] == "credits"
+    assert packets["drops"] == 0
 
 
 def test_json_has_every_counter_and_every_parameter(capsys: Capture, made: Path) -> None:

@@ -183,21 +183,13 @@ def packet_facts(packets: dict[str, Any]) -> list[tuple[str, str]]:
         for reason, count in packets["drops_by_reason"].items()
         if count
     )
-    pauses = _("{n} pauses, {time} of all ports together").format(
-        n=f"{packets['pauses']:,}", time=time_words(packets["paused_us"] * 1e-6)
-    )
-    marks = _("{marks} marked, {cnps} CNPs").format(
-        marks=f"{packets['ecn_marks']:,}", cnps=f"{packets['cnps']:,}"
-    )
     again = _("{repeats} packets, {timeouts} time-outs, {failed} queue pairs in error").format(
         repeats=f"{packets['repeats']:,}",
         timeouts=f"{packets['timeouts']:,}",
         failed=f"{packets['failed_queue_pairs']:,}",
     )
     return [
-        (_("PFC"), pauses if packets["pauses"] else _("no pauses")),
-        *_causes(packets),
-        (_("ECN"), marks),
+        *_congestion(packets),
         (_("Drops"), drops or _("none")),
         (_("Sent again"), again),
         (_("Deepest queue"), bytes_words(packets["most_queued_bytes"])),
@@ -205,7 +197,27 @@ def packet_facts(packets: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _causes(packets: dict[str, Any]) -> list[tuple[str, str]]:
+def _congestion(packets: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return pauses and marks, under the names that they have in the fabric's protocol."""
+    has_credits = packets["flow_control"] == "credits"
+    if not packets["pauses"]:
+        held = _("no waits for credits") if has_credits else _("no pauses")
+    else:
+        words = _("{n} pauses, {time} of all ports together")
+        if has_credits:
+            words = _("{n} waits for credits, {time} of all ports together")
+        time = time_words(packets["paused_us"] * 1e-6)
+        held = words.format(n=f"{packets['pauses']:,}", time=time)
+    marks = _("{marks} marked, {cnps} BECNs") if has_credits else _("{marks} marked, {cnps} CNPs")
+    counts = {name: f"{packets[key]:,}" for name, key in (("marks", "ecn_marks"), ("cnps", "cnps"))}
+    return [
+        (_("Credits") if has_credits else _("PFC"), held),
+        *_causes(packets, _("Root of waits") if has_credits else _("Root of pauses")),
+        (_("FECN") if has_credits else _("ECN"), marks.format(**counts)),
+    ]
+
+
+def _causes(packets: dict[str, Any], label: str) -> list[tuple[str, str]]:
     """Return the root of most of the pauses, and the circle of a deadlock."""
     told = []
     roots = (packets["pause_tree"] or {"roots": []})["roots"]
@@ -216,7 +228,7 @@ def _causes(packets: dict[str, Any]) -> list[tuple[str, str]]:
             share=roots[0]["share"],
             n=roots[0]["ports"],
         )
-        told.append((_("Root of pauses"), words))
+        told.append((label, words))
     if packets["deadlock"] is not None:
         circle = "; ".join(queue["channel"] for queue in packets["deadlock"]["cycle"])
         since = time_words(packets["deadlock"]["since_us"] * 1e-6)

@@ -84,6 +84,7 @@ class PacketOutcome:
         ledger = self.result.ledger
         return {
             **self.counters(),
+            "flow_control": "pfc" if self.result.credits is None else "credits",
             "drops_by_reason": dict(self.result.drops),
             "queue_pairs": self.pairs.n_own,
             "packets": dict(zip(KINDS, ledger.sent.tolist(), strict=True)),
