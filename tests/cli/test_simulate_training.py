@@ -84,6 +84,13 @@ def test_a_search_keeps_what_is_given_and_is_no_slower(capsys: Capture, made: Pa
     assert found["step_s"] == pytest.approx(steps[0], rel=1e-3)
 
 
+def test_a_search_keeps_the_schedule_and_the_screen_tells_it(capsys: Capture, made: Path) -> None:
+    words = ("--model", "llama3-8b", "--batch", "256", "--optimize", "--schedule", "zero-bubble")
+    found = told(capsys, made, *words)
+    assert (found["plan"]["schedule"], found["plan"]["pipeline"] > 1) == ("zero-bubble", True)
+    assert "zero-bubble" in ask(capsys, made, *words).out
+
+
 def test_the_same_seed_gives_the_same_files(capsys: Capture, made: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         ended = ask(capsys, made, *PLAN, "-o", str(tmp_path / name))

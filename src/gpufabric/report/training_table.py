@@ -56,6 +56,8 @@ def plan_words(found: TrainingEstimate) -> str:
     more = [f"ZeRO {plan.zero}", plan.precision]
     if plan.chunks > 1:
         more.append(_("{n} chunks").format(n=plan.chunks))
+    if plan.schedule == "zero-bubble":
+        more.append(plan.schedule)
     if plan.recompute != "none":
         more.append(_("recomputes: {what}").format(what=plan.recompute))
     batch = _("{n} sequences of {tokens} tokens, micro-batch {micro}").format(
