@@ -69,6 +69,8 @@ OPTIONS: list[tuple[tuple[str, ...], str]] = [
     ((*TRAFFIC, "--until", "nan"), "--until: the value is nan."),
     ((*TRAFFIC, "--reconverge", "nan"), "--reconverge"),
     ((*TRAFFIC, "-o", "rail.fab"), "is no folder."),
+    ((*TRAFFIC, "--bins", "-1"), "--bins: -1 bins."),
+    ((*TRAFFIC, "--bins", "100000"), "--bins: 100000 bins."),
     # Beside another fault, so before any run.
     ((*TRAFFIC, "--until", "nan", "-o", "/proc/x/y"), "/proc/x/y: cannot be written"),
     ((*TRAFFIC, "--until", "nan", "-o", "rail.fab/y"), "rail.fab/y: cannot be written"),

@@ -14,7 +14,7 @@ from gpufabric.cli.simulate_chakra import chakra
 from gpufabric.cli.simulate_collective import collective
 from gpufabric.cli.simulate_compare import CompareOutput, Comparison, Repeats, run_compare
 from gpufabric.cli.simulate_inference import inference
-from gpufabric.cli.simulate_run import Output, Request, Source, Sweep, run
+from gpufabric.cli.simulate_run import Output, Request, Source, Sweep, is_count, run
 from gpufabric.cli.simulate_trace import trace
 from gpufabric.cli.simulate_training import training
 from gpufabric.cli.workers import BACKENDS
@@ -258,7 +258,7 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
         until_s=np.inf if until is None else until,
         reconverge_s=reconverge,
         has_gpudirect=not no_gpudirect,
-        n_bins=bins if output is not None or engine != "packet" else 0,
+        n_bins=bins if output is not None or engine != "packet" or not is_count(bins) else 0,
         engine=engine,
         profile=None if profile is None else find_profile(profile),
     )

@@ -48,7 +48,7 @@ from gpufabric.sim.sweep import (
 from gpufabric.sim.sweep_journal import open_journal
 from gpufabric.sim.traffic_result import TrafficResult
 
-__all__ = ["Output", "Request", "Source", "Sweep", "progress_bar", "run"]
+__all__ = ["Output", "Request", "Source", "Sweep", "is_count", "progress_bar", "run"]
 
 JOURNAL = "sweep.jsonl"
 MOST_BINS = 10_000
@@ -211,6 +211,11 @@ def _input_faults(request: Request) -> Iterator[Fault]:
             yield Fault(option, _("needs a fabric, and --links takes its place."))
 
 
+def is_count(bins: int) -> bool:
+    """Tell whether there may be so many time bins."""
+    return 0 <= bins <= MOST_BINS
+
+
 def _output_faults(request: Request) -> Iterator[Fault]:
     output = request.output
     if output.form not in FORMATS:
@@ -219,7 +224,7 @@ def _output_faults(request: Request) -> Iterator[Fault]:
     if output.plot and output.folder is None:
         yield Fault("--plot", _("needs a folder."), "-o DIR")
     bins = request.scenario.n_bins
-    if not 0 <= bins <= MOST_BINS:
+    if not is_count(bins):
         what = _("{n} bins.").format(n=bins)
         yield Fault("--bins", what, _("0 to {most}").format(most=MOST_BINS))
 
