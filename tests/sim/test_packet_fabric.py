@@ -185,7 +185,7 @@ def test_flows_inside_a_host_go_as_the_flow_engine_says() -> None:
     )
     assert packets.fct_s.tolist() == pytest.approx(as_flows.fct_s.tolist(), rel=1e-12)
     assert packets.packets is not None
-    assert packets.packets.summary()["queue_pairs"] == 0
+    assert packets.packets.summary(str)["queue_pairs"] == 0
 
 
 def test_pxn_on_rails_hands_over_inside_the_host() -> None:
@@ -332,8 +332,8 @@ def test_flows_between_two_ports_may_be_messages_of_one_queue_pair() -> None:
     one = run(system, flows, replace(SCENARIO, routing=Routing("ecmp", has_one_pair=True)))
     assert own.packets is not None
     assert one.packets is not None
-    assert own.packets.summary()["queue_pairs"] == 4
-    assert one.packets.summary()["queue_pairs"] == 2
+    assert own.packets.summary(str)["queue_pairs"] == 4
+    assert one.packets.summary(str)["queue_pairs"] == 2
     assert one.packets.result.flows.delivered_ps.size == 4
     # On queue pairs of their own the short ones take turns with the long one and overtake it.
     assert (own.finish_s[1:3] < own.finish_s[0]).all()
