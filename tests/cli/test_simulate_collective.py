@@ -153,6 +153,19 @@ def test_what_the_network_is_asked_is_checked_where_no_flow_needs_it(
     assert words[1].removeprefix("switch:") in ended.err
 
 
+def test_a_host_without_nics_is_of_no_use_to_several(
+    capsys: Capture, made: Path, tmp_path: Path
+) -> None:
+    names = [f"GPU{at}" for at in range(8)]
+    rows = [" ".join([name, *("X" if name == n else "NV12" for n in names)]) for name in names]
+    path = tmp_path / "topo.txt"
+    path.write_text("\n".join(["      " + " ".join(names), *rows]) + "\n")
+    ended = ask(capsys, made, "--topology", str(path))
+    assert (ended.code, ended.out) == (2, "")
+    assert "lists no NIC" in ended.err
+    assert ask(capsys, made, "--topology", str(path), "--ranks", "8").code == 0
+
+
 def test_what_changes_nothing_is_told(capsys: Capture, made: Path) -> None:
     for words, told in (
         (("--env", "NCCL_PXN_DISABLE=1"), "NCCL_PXN_DISABLE"),

@@ -290,9 +290,15 @@ def cluster_of(
         faults.append(Fault(shape.name, _("the file does not tell the GPU model."), "--gpu H100"))
     nics = [shape.nics[at] for at in shape.data_nics]
     rates = [nic.rate_gbps or nic_gbps for nic in nics]
-    if n_hosts > 1 and (not rates or None in rates):
+    if n_hosts > 1 and not rates:
+        what = _("the file lists no NIC, and {n} hosts need some.").format(n=n_hosts)
+        remedy = _("Take the file on a host with its NICs, or ask for the GPUs of one host.")
+        faults.append(Fault(shape.name, what, remedy=remedy))
+    elif n_hosts > 1 and None in rates:
         what = _("the file does not tell the rate of all NICs.")
-        faults.append(Fault(shape.name, what, "--nic-gbps 400"))
+        faults.append(
+            Fault(shape.name, what, _("the rate of each, as NCCL's topology file has it"))
+        )
     if faults or model is None:
         raise InputError(faults)
     wire = sum(rate for rate in rates if rate is not None) / 8
