@@ -26,6 +26,7 @@ HOSTS = Cluster("H100", 8, 2, 400.0)
         ("NCCL_NET", "Socket", ("tcp=9000",)),
         ("NCCL_NET", "IB", ()),
         ("NCCL_P2P_DISABLE", "1", ("nvlink_down=18",)),
+        ("NCCL_P2P_LEVEL", "LOC", ("nvlink_down=18",)),
     ],
 )
 def test_what_impairs(name: str, value: str, impairments: tuple[str, ...]) -> None:
@@ -54,6 +55,8 @@ def test_in_switch_reduction() -> None:
 
 def test_what_is_known_but_not_modelled_is_told() -> None:
     assert nccl_settings({"NCCL_IB_TC": "106"}, 8).unused == ("NCCL_IB_TC",)
+    for name in ("NCCL_MNNVL_ENABLE", "NCCL_IB_MERGE_NICS", "NCCL_DMABUF_ENABLE", "NCCL_P2P_LEVEL"):
+        assert nccl_settings({name: "1"}, 8).unused == (name,)
     # A plugin, and NICs that are left out of those that NCCL finds: it is not known which.
     assert nccl_settings({"NCCL_NET": "AWS Libfabric"}, 8).unused == ("NCCL_NET",)
     assert nccl_settings({"NCCL_IB_HCA": "^mlx5_0"}, 8).unused == ("NCCL_IB_HCA",)

@@ -26,37 +26,32 @@ SWITCHES = (
 """Variables that are 0 or 1; NCCL_NVLS_ENABLE knows 2 as well."""
 NAMES = ("NCCL_ALGO", "NCCL_PROTO", "NCCL_IB_HCA", "NCCL_NET", "NCCL_NET_GDR_LEVEL", *SWITCHES)
 """Variables that change a prediction."""
-WITHOUT_EFFECT = (
-    "NCCL_BUFFSIZE",
-    "NCCL_CROSS_NIC",
-    "NCCL_CUMEM_ENABLE",
-    "NCCL_DEBUG",
-    "NCCL_DEBUG_FILE",
-    "NCCL_DEBUG_SUBSYS",
-    "NCCL_IB_ADAPTIVE_ROUTING",
-    "NCCL_IB_GID_INDEX",
-    "NCCL_IB_PCI_RELAXED_ORDERING",
-    "NCCL_IB_QPS_PER_CONNECTION",
-    "NCCL_IB_RETRY_CNT",
-    "NCCL_IB_SL",
-    "NCCL_IB_SPLIT_DATA_ON_QPS",
-    "NCCL_IB_TC",
-    "NCCL_IB_TIMEOUT",
-    "NCCL_LAUNCH_MODE",
-    "NCCL_MAX_CTAS",
-    "NCCL_MAX_NCHANNELS",
-    "NCCL_MIN_CTAS",
-    "NCCL_MIN_NCHANNELS",
-    "NCCL_NTHREADS",
-    "NCCL_SHM_DISABLE",
-    "NCCL_SOCKET_IFNAME",
-    "NCCL_TOPO_DUMP_FILE",
-    "NCCL_TOPO_FILE",
-    "NCCL_TUNER_PLUGIN",
-)
+_OTHERS = """
+    ALLOC_P2P_NET_LL_BUFFERS BUFFSIZE CHECKS_DISABLE CHECK_POINTERS CHUNK_SIZE
+    COLLNET_NODE_THRESHOLD COMM_BLOCKING COMM_ID COMM_SHRINK_SHARE_RESOURCES
+    COMM_SPLIT_SHARE_RESOURCES CONF_FILE CROSS_NIC CTA_POLICY CUMEM_ENABLE CUMEM_HOST_ENABLE DEBUG
+    DEBUG_FILE DEBUG_SUBSYS DEBUG_TIMESTAMP_FORMAT DEBUG_TIMESTAMP_LEVELS DMABUF_ENABLE ENV_PLUGIN
+    GRAPH_DUMP_FILE GRAPH_FILE GRAPH_MIXING_SUPPORT GRAPH_REGISTER HOSTID IB_ADAPTIVE_ROUTING
+    IB_ADDR_FAMILY IB_ADDR_RANGE IB_AR_THRESHOLD IB_DATA_DIRECT IB_ECE_ENABLE IB_FIFO_TC
+    IB_GID_INDEX IB_MERGE_NICS IB_MERGE_VFS IB_PCI_RELAXED_ORDERING IB_QPS_PER_CONNECTION
+    IB_RETRY_CNT IB_RETURN_ASYNC_EVENTS IB_ROCE_VERSION_NUM IB_SL IB_SPLIT_DATA_ON_QPS IB_TC
+    IB_TIMEOUT IGNORE_CPU_AFFINITY LAUNCH_MODE LAUNCH_ORDER_IMPLICIT LAUNCH_RACE_FATAL
+    LEGACY_CUDA_REGISTER LL_THRESHOLD LOCAL_REGISTER MAX_CTAS MAX_NCHANNELS MAX_P2P_NCHANNELS
+    MIN_CTAS MIN_NCHANNELS MIN_P2P_NCHANNELS MNNVL_CLIQUE_ID MNNVL_ENABLE MNNVL_UUID
+    NCHANNELS_PER_NET_PEER NETDEVS_POLICY NET_FORCE_MERGE NET_GDR_C2C NET_GDR_READ NET_MERGE_LEVEL
+    NET_PLUGIN NET_SHARED_BUFFERS NET_SHARED_COMMS NSOCKS_PERTHREAD NTHREADS NVB_DISABLE
+    NVLS_CHUNKSIZE NVLS_NCHANNELS OOB_NET_ENABLE OOB_NET_IFNAME P2P_DIRECT_DISABLE P2P_LEVEL
+    P2P_NET_CHUNKSIZE P2P_PXN_LEVEL PROFILER_PLUGIN PXN_C2C RAS_ADDR RAS_ENABLE RAS_TIMEOUT_FACTOR
+    RUNTIME_CONNECT SET_STACK_SIZE SET_THREAD_NAME SHM_DISABLE SHM_USE_CUDA_MEMCPY
+    SINGLE_PROC_MEM_REG_ENABLE SINGLE_RING_THRESHOLD SOCKET_FAMILY SOCKET_IFNAME SOCKET_NTHREADS
+    SOCKET_POLL_TIMEOUT_MSEC SOCKET_RETRY_CNT SOCKET_RETRY_SLEEP_MSEC THREAD_THRESHOLDS
+    TOPO_DUMP_FILE TOPO_DUMP_FILE_RANK TOPO_FILE TREE_THRESHOLD TUNER_PLUGIN UID_STAGGER_RATE
+    UID_STAGGER_THRESHOLD WIN_ENABLE WORK_ARGS_BYTES WORK_FIFO_BYTES
+"""
+WITHOUT_EFFECT = tuple(f"{PREFIX}{name}" for name in _OTHERS.split())
 """Known variables whose effect is not modelled; each is told."""
 NO_GDR = {"LOC", "0"}
-"""Levels of NCCL_NET_GDR_LEVEL that switch GPUDirect RDMA off."""
+"""Levels of NCCL_NET_GDR_LEVEL and NCCL_P2P_LEVEL that switch GPUDirect off."""
 GDR_LEVELS = ("LOC", "PIX", "PXB", "PHB", "SYS", "0", "1", "2", "3", "4", "5")
 NETWORKS = {"IB": False, "SOCKET": True}
 """Networks that NCCL has itself, and whether they are sockets. Others are plugins: AWS Libfabric,
@@ -139,6 +134,11 @@ def nccl_settings(variables: Mapping[str, str], n_nics: int, where: str = "--env
     )
 
 
+def _has_no_peers(variables: Mapping[str, str]) -> bool:
+    """Whether GPUs do not reach each other's memory at any distance."""
+    return variables.get("NCCL_P2P_LEVEL", "").upper() in NO_GDR
+
+
 def _network(variables: Mapping[str, str]) -> str:
     """The network that is asked for, as ``NETWORKS`` names it."""
     return variables.get("NCCL_NET", "").upper()
@@ -151,6 +151,8 @@ def _is_unused(name: str, variables: Mapping[str, str]) -> bool:
         return bool(value) and _network(variables) not in NETWORKS
     if name == "NCCL_IB_HCA":
         return value.startswith("^")
+    if name == "NCCL_P2P_LEVEL":
+        return not _has_no_peers(variables)
     return name in WITHOUT_EFFECT
 
 
@@ -165,7 +167,7 @@ def _impairments(variables: Mapping[str, str], n_nics: int) -> list[str]:
         found.append("gdr_off")
     if variables.get("NCCL_IB_DISABLE") == "1" or NETWORKS.get(_network(variables), False):
         found.append(f"tcp={TCP_MTU}")
-    if variables.get("NCCL_P2P_DISABLE") == "1":
+    if variables.get("NCCL_P2P_DISABLE") == "1" or _has_no_peers(variables):
         found.append(f"nvlink_down={MOST_LINKS}")
     return found
 
