@@ -219,6 +219,15 @@ def test_exchanges_with_experts_are_compared(capsys: Capture, made: Path, tmp_pa
     (row,) = told["rows"]
     assert row["predicted_low_gbytes_per_s"] < row["predicted_gbytes_per_s"]
     assert [file.name for file in out.iterdir()] == ["experts.json"]
+    flows = ask(capsys, made, "--compare", str(path), "--engine", "flow", "--json")
+    (again,) = json.loads(flows.out)["rows"]
+    assert again["predicted_gbytes_per_s"] <= row["predicted_gbytes_per_s"] * 1.001
+    blocks = tmp_path / "blocks.fab"
+    save_fabric(fabric(HALF_SMALL_LEAFS), blocks)
+    (slow,) = json.loads(ask(capsys, blocks, "--compare", str(path), "--json").out)["rows"]
+    # Two hosts a leaf of 2:1: of what four hosts exchange, two thirds leave it.
+    half = row["predicted_gbytes_per_s"] / slow["predicted_gbytes_per_s"]
+    assert half == pytest.approx(4 / 3, rel=0.02)
     refused = ask(capsys, made, "--compare", str(path), "--op", "alltoall")
     assert (refused.code, refused.out) == (2, "")
     assert "--op: is for collectives" in refused.err

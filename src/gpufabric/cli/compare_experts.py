@@ -3,17 +3,48 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import typer
 
 from gpufabric.core.files import write_text
+from gpufabric.parse.expert_exchange_runs import ExchangeRuns
 from gpufabric.report.expert_table import exchange_json, print_exchange
 from gpufabric.report.side_by_side import terminal
 from gpufabric.report.terminal import print_paths
-from gpufabric.workload.expert_comparison import ExchangeComparison
+from gpufabric.sim.run import Plant
+from gpufabric.sim.scenario import Scenario
+from gpufabric.workload.cluster import Cluster
+from gpufabric.workload.crossing import blocks_of
+from gpufabric.workload.expert_comparison import (
+    ExchangeComparison,
+    compare_exchange,
+    exchange_schedule,
+)
+from gpufabric.workload.forecast import slowed_cluster
+from gpufabric.workload.on_fabric import check_scenario, contention
 
-__all__ = ["show_exchange"]
+__all__ = ["compare_on_fabric", "show_exchange"]
+
+
+def compare_on_fabric(
+    measured: ExchangeRuns, plant: Plant, cluster: Cluster, scenario: Scenario, *, by_flows: bool
+) -> ExchangeComparison:
+    """Compare exchanges with what a fabric gives: by its uplinks, or by running the flows."""
+    blocks = blocks_of(plant.fabric)
+
+    @cache
+    def slowdown(n_ranks: int) -> float:
+        if by_flows:
+            return contention(plant, exchange_schedule(cluster, n_ranks), scenario).slowdown
+        hosts = replace(cluster, n_domains=n_ranks // cluster.gpus_per_domain)
+        return slowed_cluster(hosts, blocks, "alltoall")[1]
+
+    if by_flows:
+        check_scenario(plant, scenario)
+    return compare_exchange(measured, cluster, slowdown)
 
 
 def show_exchange(

@@ -13,7 +13,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from gpufabric.cli.compare_experts import show_exchange
+from gpufabric.cli.compare_experts import compare_on_fabric, show_exchange
 from gpufabric.cli.fabrics import FabricSource
 from gpufabric.cli.loading import CatalogFolder
 from gpufabric.cli.workload_options import AsJson, FabricCandidate, Folder, Ranks, TheFabric
@@ -41,7 +41,6 @@ from gpufabric.workload.closed_form import Estimate, estimate
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.comparison import compare, operation_of
 from gpufabric.workload.crossing import blocks_of
-from gpufabric.workload.expert_comparison import compare_exchange
 from gpufabric.workload.forecast import slowed_cluster
 from gpufabric.workload.host_findings import HostFinding, host_findings
 from gpufabric.workload.host_shape import HostShape, shape_of_matrix, shape_of_topology
@@ -160,9 +159,11 @@ def run_collective(request: CollectiveRequest) -> None:
 
 def _compare_experts(request: CollectiveRequest, measured: ExchangeRuns) -> None:
     """Hold exchanges with experts against the prediction; options of collectives are refused."""
-    _check(request)
+    _check(replace(request, compare=None, run=None))
     given = {
         "--op": request.op,
+        "--sizes": request.sizes,
+        "--impair": request.impair,
         "--run": request.run,
         "--topology": request.topology,
         "--algo": request.forced[0],
@@ -175,7 +176,8 @@ def _compare_experts(request: CollectiveRequest, measured: ExchangeRuns) -> None
     plant = plant_of(request.source.fabric(), request.source.catalog)
     cluster = cluster_of(plant, request.source.catalog, request.ranks)
     fabric = (plant.fabric.name, plant.fabric.content_hash)
-    found = compare_exchange(measured, cluster)
+    by_flows = request.engine != "closed"
+    found = compare_on_fabric(measured, plant, cluster, request.scenario, by_flows=by_flows)
     show_exchange(found, fabric, request.folder, as_json=request.as_json)
 
 

@@ -7,7 +7,7 @@ over the NIC instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gpufabric.core.errors import Fault, InputError
@@ -15,9 +15,10 @@ from gpufabric.core.text import _
 from gpufabric.parse.expert_exchange_runs import ExchangeRow, ExchangeRuns
 from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.expert_exchange import NIC_SHARE, START_US
-from gpufabric.workload.pairwise import mean_hosts_reached
+from gpufabric.workload.pairwise import Experts, expert_phases, mean_hosts_reached
+from gpufabric.workload.schedule import Schedule
 
-__all__ = ["ExchangeComparison", "ExchangePoint", "compare_exchange"]
+__all__ = ["ExchangeComparison", "ExchangePoint", "compare_exchange", "exchange_schedule"]
 
 HIDDEN, TOP_K, EXPERTS, MOST_HOSTS = 7168, 8, 256, 4
 """Of DeepSeek-V3, with which DeepEP is measured. Source: DeepEP README."""
@@ -89,7 +90,19 @@ class ExchangeComparison:
         return 2 * sum(one.verdict == "below" for one in self.points) > len(self.points)
 
 
-def compare_exchange(measured: ExchangeRuns, cluster: Cluster) -> ExchangeComparison:
+def exchange_schedule(cluster: Cluster, n_ranks: int) -> Schedule:
+    """Return dispatch of a large batch among the first GPUs, of whole hosts."""
+    each = cluster.gpus_per_domain
+    hosts = n_ranks // each
+    experts = Experts(EXPERTS, TOP_K, min(hosts, MOST_HOSTS))
+    size_bytes = TOKENS["v2"] * HIDDEN * TOKEN_BYTES["dispatch"]
+    phases = expert_phases(hosts, each, experts, size_bytes)
+    return Schedule("dispatch", "Experts", n_ranks, n_ranks, size_bytes, phases)
+
+
+def compare_exchange(
+    measured: ExchangeRuns, cluster: Cluster, slowdown: Callable[[int], float] | None = None
+) -> ExchangeComparison:
     """Compare measured exchanges with experts with what a cluster should reach.
 
     Parameters
@@ -98,6 +111,9 @@ def compare_exchange(measured: ExchangeRuns, cluster: Cluster) -> ExchangeCompar
         As `parse_exchange` gives it; rows without ranks are those of the whole cluster.
     cluster
         On which they ran, at least as large as one of them.
+    slowdown
+        How many times slower than at full NIC rate the network is for so many GPUs, which are
+        whole hosts; never slower where None.
 
     Raises
     ------
@@ -115,7 +131,9 @@ def compare_exchange(measured: ExchangeRuns, cluster: Cluster) -> ExchangeCompar
             remedy = _("a multiple of {each}").format(each=cluster.gpus_per_domain)
             faults.append(Fault(where, what, remedy))
         else:
-            points.append(ExchangePoint(row, n_ranks, *_predicted(row, n_ranks, cluster)))
+            is_far = n_ranks > cluster.gpus_per_domain
+            slower = slowdown(n_ranks) if slowdown is not None and is_far else 1.0
+            points.append(ExchangePoint(row, n_ranks, *_predicted(row, n_ranks, cluster, slower)))
     if not points and not faults:
         what = _("all rows are of more than {n} GPUs, those of the fabric.")
         faults.append(Fault(measured.name, what.format(n=cluster.n_ranks)))
@@ -124,12 +142,14 @@ def compare_exchange(measured: ExchangeRuns, cluster: Cluster) -> ExchangeCompar
     return ExchangeComparison(tuple(points), n_left_out, tuple(_summary(points, n_left_out)))
 
 
-def _predicted(row: ExchangeRow, n_ranks: int, cluster: Cluster) -> tuple[float, float]:
+def _predicted(
+    row: ExchangeRow, n_ranks: int, cluster: Cluster, slowdown: float
+) -> tuple[float, float]:
     """Rate as DeepEP counts it [GB/s], and time [us]."""
     each = min(n_ranks, cluster.gpus_per_domain)
     hosts = n_ranks // each
     bytes_of_gpu = TOKENS[row.kernel] * HIDDEN * TOKEN_BYTES[row.operation]
-    wire = (cluster.wire_gbytes_per_s or 0.0) / cluster.gpus_per_domain
+    wire = (cluster.wire_gbytes_per_s or 0.0) / cluster.gpus_per_domain / slowdown
     if row.kernel == "low_latency":
         moved = TOP_K * bytes_of_gpu
         rate = NIC_SHARE * wire or NVLINK_SHARE * cluster.facts.nvlink_gbytes_per_s

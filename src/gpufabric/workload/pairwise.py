@@ -211,6 +211,14 @@ class Experts:
     most_hosts: int | None = None
 
 
+def _gpus_reached(n: int, each: int, experts: Experts, most_hosts: int) -> float:
+    """GPUs, the own one with them, that a token goes to on average: once, whatever its experts."""
+    if experts.n_experts < n:
+        return float(min(experts.top_k, experts.n_experts))
+    others = mean_hosts_reached(n, experts.n_experts, experts.top_k, most_hosts * each)
+    return others * n / (n - 1)
+
+
 def expert_phases(
     n_domains: int,
     each: int,
@@ -247,7 +255,7 @@ def expert_phases(
         size = np.full(len(source), gpu_bytes * reached / (n_domains - 1))
         phases.append(_phase("rails", source, host * each + source % each, size, 1))
     if each > 1:
-        copies = min(top_k, experts.n_experts)
+        copies = _gpus_reached(n, each, experts, most_hosts)
         source, gpu = np.nonzero(rank[:, None] % each != np.arange(each))
         size = np.full(len(source), gpu_bytes * copies / each)
         phases.append(_phase("NVLink", source, source // each * each + gpu, size, 1))
