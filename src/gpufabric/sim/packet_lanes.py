@@ -134,19 +134,24 @@ def wider_lanes(run: PacketRun) -> tuple[Records, Longs]:
     lanes["kept"], lanes["end"] = 0, held
     events = line_longs(2 * int(room.sum()))
     pairs, old_pairs = events.reshape(-1, 2), run.events.reshape(-1, 2)
-    for new, old, n in zip(lanes, run.lanes, held, strict=True):
-        at = old.kept & old.mask
-        n_before = min(n, old.mask + 1 - at)  # before the ring's end; the rest at its begin
-        begin = old_pairs[old.offset + at :][:n_before], old_pairs[old.offset :][: n - n_before]
-        pairs[new.offset : new.offset + n] = np.concatenate(begin)
+    old = run.lanes
+    at = old["kept"] & old["mask"]
+    n_before = np.minimum(
+        held, old["mask"] + 1 - at
+    )  # before the ring's end; the rest at its begin
+    columns = (lanes["offset"], old["offset"], at, n_before, held)
+    for new, begin, first, before, n in zip(*(column.tolist() for column in columns), strict=True):
+        pairs[new : new + before] = old_pairs[begin + first : begin + first + before]
+        pairs[new + before : new + n] = old_pairs[begin : begin + n - before]
     _move_slots(run, lanes)
     return lanes, events
 
 
 def _move_slots(run: PacketRun, lanes: Records) -> None:
     """Let ports know the new places of events that are asleep."""
-    asleep = np.flatnonzero(run.ports["slot"] >= 0)
+    slot, old = run.ports["slot"], run.lanes
+    asleep = np.flatnonzero(slot >= 0)
     lane = run.ports["lane"][asleep]
-    old = run.lanes[lane]
-    number = run.ports["slot"][asleep] - old["offset"] - old["kept"] & old["mask"]
-    run.ports["slot"][asleep] = lanes["offset"][lane] + number
+    kept = (old["offset"] + old["kept"])[lane]
+    number = slot[asleep] - kept & old["mask"][lane]
+    slot[asleep] = lanes["offset"][lane] + number
