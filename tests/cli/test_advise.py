@@ -108,3 +108,48 @@ def test_it_asks_each_question_until_the_answer_holds(
     ended = run(capsys, "advise", "-o", str(tmp_path / "other.yaml"))
     assert ended.code == 2
     assert "the input ended before the last question." in ended.err
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("gpus: [1, 2]", ":1:7: gpus: a mapping or list is no answer. Expected: text or a number."),
+        ("gpus: 8\nvalue: {a: 1}", ":2:8: value: a mapping or list is no answer."),
+        ("gpus: 8\nteam: [[none], basic]", ":2:7: team: a mapping or list is no answer."),
+        ("gpus: 64\ngpus: 128", "gpus"),
+        ("gpus: 7", "Expected: a multiple of 8. Take 8."),
+    ],
+)
+def test_an_answer_in_a_file_is_what_one_could_type(
+    content: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers, spec = tmp_path / "answers.yaml", tmp_path / "spec.yaml"
+    answers.write_text(content, encoding="utf-8")
+    ended = run(capsys, "advise", "--answers", str(answers), "-o", str(spec))
+    assert ended.code == 2
+    assert told in ended.err
+    assert ended.err.count("\n") == 1
+    assert not spec.exists()
+
+
+def test_two_options_for_one_question_are_no_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--answer", "gpus=64", "--answer", "gpus=128", "-o", str(tmp_path / "spec.yaml"))
+    ended = run(capsys, "advise", *words)
+    assert (ended.code, list(tmp_path.iterdir())) == (2, [])
+    assert "--answer: gpus: there are two answers. Name it once." in ended.err
+
+
+def test_a_spec_that_cannot_be_written_is_told_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    for output in (tmp_path, tmp_path / "file" / "spec.yaml"):
+        words = ("advise", "--answer", "gpus=64", "--overwrite", "-o", str(output))
+        ended = run(capsys, *words)
+        assert ended.code == 2
+        assert f"{output}: cannot be written: " in ended.err
+    below = tmp_path / "new" / "spec.yaml"
+    assert run(capsys, "advise", "--answer", "gpus=64", "-o", str(below)).code == 0
+    assert below.is_file()

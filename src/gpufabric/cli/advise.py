@@ -14,12 +14,16 @@ from gpufabric.catalog.collection import Catalog
 from gpufabric.catalog.load import load_catalog
 from gpufabric.cli.loading import CatalogFolder
 from gpufabric.core.errors import Fault, InputError
+from gpufabric.core.files import check_writable, write_text
 from gpufabric.core.text import _
 from gpufabric.model.requirement import parse_requirement
 from gpufabric.model.yaml_source import read_document
 from gpufabric.planner.questions import checked, questions, spec_from, spec_text
 
 __all__ = ["advise"]
+
+SEVERAL = frozenset({"workload", "team", "aim", "value"})
+"""Questions whose answer has several parts, so that a list may give them."""
 
 _Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help=_("Spec to write."))]
 _File = Annotated[
@@ -60,7 +64,7 @@ def advise(
     text = spec_text(spec)
     parse_requirement(text.encode(), str(output), known.known_names())
     _check_free(output, overwrite=overwrite, may_ask=given is None)
-    output.write_text(text, encoding="utf-8")
+    write_text(output, text)
     _tell(output, spec, as_json=as_json)
 
 
@@ -68,18 +72,61 @@ def _given(file: Path | None, single: list[str] | None) -> dict[str, str] | None
     """The answers of a file and of options, the options first; None where neither is given."""
     if file is None and not single:
         return None
+    return (_in_file(file) if file is not None else {}) | _in_options(single or [])
+
+
+def _in_file(file: Path) -> dict[str, str]:
+    """The answers of a file, by key.
+
+    Raises
+    ------
+    InputError
+        With all of: what YAML has twice or refuses, and answers that are no text, number or list.
+    """
+    document = read_document(file, str(file))
+    content = document.content()
+    assert isinstance(content, Mapping), "a document is a mapping: read_yaml has checked it"
+    faults = list(document.faults)
+    found = {}
+    for key, value in content.items():
+        if _is_typed(value) or (
+            key in SEVERAL and isinstance(value, list) and all(map(_is_typed, value))
+        ):
+            found[str(key)] = _text(value)
+            continue
+        expected = _("text or a number")
+        if key in SEVERAL:
+            expected = _("text, a number, or a list of these")
+        what = _("a mapping or list is no answer.")
+        faults.append(Fault(document.at((str(key),)), what, expected))
+    if faults:
+        raise InputError(faults)
+    return found
+
+
+def _in_options(single: list[str]) -> dict[str, str]:
+    """The answers of options, by key; each is given once."""
     found: dict[str, str] = {}
-    if file is not None:
-        content = read_document(file, str(file)).content()
-        assert isinstance(content, Mapping), "a document is a mapping: read_yaml has checked it"
-        found = {str(key): _text(value) for key, value in content.items()}
-    for pair in single or ():
+    faults = []
+    for pair in single:
         key, is_there, text = pair.partition("=")
+        key = key.strip()
         if not is_there:
             what = _('found "{found}".').format(found=pair[:64])
-            raise InputError(Fault("--answer", what, "KEY=TEXT"))
-        found[key.strip()] = text
+            faults.append(Fault("--answer", what, "KEY=TEXT"))
+        elif key in found:
+            what = _("{name}: there are two answers.").format(name=key[:64])
+            faults.append(Fault("--answer", what, remedy=_("Name it once.")))
+        else:
+            found[key] = text
+    if faults:
+        raise InputError(faults)
     return found
+
+
+def _is_typed(value: object) -> bool:
+    """Whether an answer is one that one could type."""
+    return not isinstance(value, Mapping | list)
 
 
 def _text(value: object) -> str:
@@ -123,6 +170,7 @@ def _prompted(default: str) -> str:
 
 def _check_free(path: Path, *, overwrite: bool, may_ask: bool) -> None:
     """Refuse to write over a file, unless told or allowed when asked."""
+    check_writable(path)
     if overwrite or not path.exists():
         return
     if may_ask:

@@ -221,14 +221,15 @@ def _size(key: str, text: str, known: KnownNames, answers: Answers) -> int:
         raise _wrong(key, text, what)
     each = known.host_gpus(answers.get("host", "").strip() or questions()[0].default)
     if each and gpus % each:
+        lower, upper = gpus // each * each, (gpus // each + 1) * each
         raise InputError(
             Fault(
                 key,
                 _("{gpus} GPUs do not fill hosts of {each}.").format(gpus=gpus, each=each),
                 _("a multiple of {each}").format(each=each),
-                _("Take {lower} or {upper}.").format(
-                    lower=max(each, gpus // each * each), upper=(gpus // each + 1) * each
-                ),
+                _("Take {lower} or {upper}.").format(lower=lower, upper=upper)
+                if lower
+                else _("Take {upper}.").format(upper=upper),
             )
         )
     return gpus
