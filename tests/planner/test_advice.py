@@ -11,7 +11,7 @@ from gpufabric.core.errors import InputError
 from gpufabric.cost.outcome import evaluate
 from gpufabric.cost.quantity import draw
 from gpufabric.planner.advice import advise
-from gpufabric.planner.argument import joined_items
+from gpufabric.planner.argument import compared_items
 from gpufabric.planner.cash import cash_flow
 from gpufabric.planner.knobs import FLIP_DRAWS
 from gpufabric.planner.ranking import rank
@@ -75,8 +75,9 @@ def test_what_has_no_price_wins_over_nothing_that_has() -> None:
 def test_reasons_and_objections_add_up_to_the_difference() -> None:
     found = advice()
     for one in found.contrasts:
-        mine = joined_items(money().cost(found.winner).outcome.items)
-        theirs = joined_items(money().cost(one.other).outcome.items)
+        mine, theirs = compared_items(
+            money().cost(found.winner).outcome.items, money().cost(one.other).outcome.items
+        )
         saved = {
             item: float(np.mean(theirs.get(item, 0.0))) - float(np.mean(mine.get(item, 0.0)))
             for item in {*mine, *theirs}

@@ -105,7 +105,9 @@ def test_the_decision_is_that_of_the_advice() -> None:
     assert decision.headline == f"Subscribe to {winner.candidate} from {winner.offer}"
     assert money_words(winner.total.mean, USD) in decision.answer
     assert told.ranked(told.runner_up).label in decision.answer
-    assert decision.reasons == tuple(one.sentence for one in told.reasons)
+    for one, words in zip(told.reasons, decision.reasons, strict=True):
+        assert one.label[1:] in words
+        assert f"{money_words(one.saved.mean, USD)} less" in words
     assert f"{100 * winner.best_chance:.0f} %" in decision.sure
     assert decision.keys[0][0] == money_words(winner.total.mean, USD)
     assert all(what in page(BOTH) for what in ("Pitfalls in this spec", "If it is wrong"))
@@ -155,7 +157,9 @@ def test_what_the_workload_gets_is_told_beside_another_network() -> None:
     assert f"{seconds_words(slow.jitter.mean_s)} on {second.name}" in words
     unknown = replace(first, forecast=replace(first.forecast, training=None))
     assert "is not known" in work_words(unknown, second)
-    assert "a token takes" in work_words(advice(SERVING).economics.plan.candidates[0], None)
+    assert "a token, jitter included, takes" in work_words(
+        advice(SERVING).economics.plan.candidates[0], None
+    )
 
 
 def test_one_way_alone_is_told_without_a_rival() -> None:

@@ -9,15 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.core.text import _
+from gpufabric.cost.owning import CAPITAL
+from gpufabric.cost.subscription import SUBSCRIPTION
 from gpufabric.cost.uncertainty import Band, band, chance_below
 from gpufabric.planner.cost_words import item_label
 from gpufabric.planner.economics import CaseCost
 
-__all__ = ["Contrast", "Reason", "Regret", "contrast", "joined_items", "regrets"]
+__all__ = [
+    "Contrast",
+    "Reason",
+    "Regret",
+    "compared_items",
+    "contrast",
+    "reason_words",
+    "regrets",
+]
 
 Floats = NDArray[np.float64]
 
 LINK_ITEMS = ("transceivers", "cables")
+OWNED = (*CAPITAL, "financing", "residual", "support", "licences", "replacement")
+"""What an owner pays for that a subscriber has for the fees."""
+
 MOST_REASONS = 3
 LEAST_SHARE = 0.005
 """Share of the winner's total below which a difference is no reason."""
@@ -103,7 +116,7 @@ def contrast(winner: CaseCost, other: CaseCost, role: str) -> Contrast:
     """Return the winner held against another case."""
     mine, theirs = winner.outcome, other.outcome
     zero = np.zeros_like(mine.total)
-    own_items, other_items = joined_items(mine.items), joined_items(theirs.items)
+    own_items, other_items = compared_items(mine.items, theirs.items)
     names = dict.fromkeys((*own_items, *other_items))
     least = LEAST_SHARE * abs(float(mine.total.mean()))
     found = [
@@ -122,38 +135,52 @@ def contrast(winner: CaseCost, other: CaseCost, role: str) -> Contrast:
     )
 
 
-def joined_items(items: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return the items with cables and transceivers as one.
+def compared_items(
+    mine: Mapping[str, Floats], theirs: Mapping[str, Floats]
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Return the items of two cases, joined where apart they would argue against each other.
 
-    A cable with fixed modules stands for a fibre and two transceivers: apart, the two would argue
-    against each other.
+    A cable with fixed modules stands for a fibre and two transceivers: they are one item. Fees
+    stand for parts, their upkeep, financing and what they are worth at the end: where one case is
+    a subscription and the other is not, all these are one item.
     """
-    found = {name: amount for name, amount in items.items() if name not in LINK_ITEMS}
-    parts = [items[name] for name in LINK_ITEMS if name in items]
-    return {"links": np.sum(parts, axis=0), **found} if parts else found
+    if ("fees" in mine) != ("fees" in theirs):
+        names = (*OWNED, *SUBSCRIPTION)
+        return _joined(mine, "network", names), _joined(theirs, "network", names)
+    return _joined(mine, "links", LINK_ITEMS), _joined(theirs, "links", LINK_ITEMS)
+
+
+def _joined(items: Mapping[str, Floats], joint: str, names: Sequence[str]) -> dict[str, Floats]:
+    found = {name: amount for name, amount in items.items() if name not in names}
+    parts = [amount for name, amount in items.items() if name in names]
+    return {joint: np.sum(parts, axis=0), **found} if parts else found
+
+
+def reason_words(label: str, amounts: tuple[str, str, str], other: str, *, is_less: bool) -> str:
+    """Return a reason as a sentence: what the winner pays, the other pays, and the difference."""
+    what = (
+        _("{label}: {mine} against {theirs} with {other}, {saved} less.")
+        if is_less
+        else _("{label}: {mine} against {theirs} with {other}, {saved} more.")
+    )
+    mine, theirs, saved = amounts
+    return what.format(
+        label=label[:1].upper() + label[1:], mine=mine, theirs=theirs, other=other, saved=saved
+    )
 
 
 def _reason(item: str, mine: Floats, theirs: Floats, other: CaseCost) -> Reason:
     saved = band(theirs - mine)
     label = item_label(item)
-    what = (
-        _("{label}: {mine} USD against {theirs} USD with {other}, {saved} USD less.")
-        if saved.mean >= 0
-        else _("{label}: {mine} USD against {theirs} USD with {other}, {saved} USD more.")
-    )
-    sentence = what.format(
-        label=label[:1].upper() + label[1:],
-        mine=_usd(float(mine.mean())),
-        theirs=_usd(float(theirs.mean())),
-        other=other.name,
-        saved=_usd(abs(saved.mean)),
-    )
+    amounts = (float(mine.mean()), float(theirs.mean()), abs(saved.mean))
+    first, second, third = (_usd(amount) for amount in amounts)
+    sentence = reason_words(label, (first, second, third), other.name, is_less=saved.mean >= 0)
     return Reason(item, label, float(mine.mean()), float(theirs.mean()), saved, sentence)
 
 
 def _usd(amount: float) -> str:
     """Return an amount to three digits, grouped."""
-    return f"{float(f'{amount:.3g}'):,.0f}"
+    return f"{float(f'{amount:.3g}'):,.0f} USD"
 
 
 def regrets(costs: Sequence[CaseCost]) -> tuple[Regret, ...]:

@@ -18,6 +18,7 @@ def _items() -> dict[str, str]:
         "transceivers": _("transceivers"),
         "cables": _("cables"),
         "links": _("cables and transceivers"),
+        "network": _("the network itself, as fees or as parts and their upkeep"),
         "managers": _("subnet managers and controllers"),
         "other_networks": _("storage and management networks"),
         "spares": _("spare parts"),

@@ -13,7 +13,7 @@ from gpufabric.core.text import _
 from gpufabric.cost.outcome import GROUPS, group_of
 from gpufabric.cost.uncertainty import Band
 from gpufabric.planner.advice import Advice, BreakEven
-from gpufabric.planner.argument import joined_items
+from gpufabric.planner.argument import compared_items
 from gpufabric.planner.cost_words import item_label
 from gpufabric.planner.economics import CaseCost
 from gpufabric.report.amounts import Currency
@@ -148,7 +148,7 @@ def _ranges(names: Sequence[str], totals: Sequence[Band], currency: Currency) ->
 def _told_items(amounts: Mapping[str, float], least: float) -> list[tuple[str, str, float]]:
     """Return group, words and amount of each item, group by group; small ones are summed up."""
     told = [
-        ("capital" if name == "links" else group_of(name), item_label(name), value)
+        ("capital" if name in ("links", "network") else group_of(name), item_label(name), value)
         for name, value in amounts.items()
         if abs(value) >= least
     ]
@@ -186,7 +186,7 @@ def _waterfall(cost: CaseCost, currency: Currency) -> Chart:
 
 
 def _margin(best: CaseCost, other: CaseCost, currency: Currency) -> Chart:
-    mine, theirs = joined_items(best.outcome.items), joined_items(other.outcome.items)
+    mine, theirs = compared_items(best.outcome.items, other.outcome.items)
     zero = np.zeros(1)
     amounts = {
         name: float(theirs.get(name, zero).mean() - mine.get(name, zero).mean())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpufabric.core.text import _
 from gpufabric.cost.outcome import evaluate
 from gpufabric.cost.quantity import one_draw
 from gpufabric.planner.advice import Advice, RankedCase
+from gpufabric.planner.argument import Contrast, Reason, reason_words
 from gpufabric.planner.compare import CandidatePlan
 from gpufabric.report.amounts import Currency, currency_of
 from gpufabric.report.chart import percent
@@ -77,10 +79,10 @@ def decision_of(advice: Advice) -> Decision:
         answer=_answer(advice, winner, currency),
         sure=_sure(advice),
         keys=_keys(advice, winner, currency),
-        reasons=tuple(one.sentence for one in advice.reasons),
+        reasons=() if first is None else _against(first, first.reasons, currency),
         objections=(
             *_skewed(advice, currency),
-            *(() if first is None else (one.sentence for one in first.objections)),
+            *(() if first is None else _against(first, first.objections, currency)),
         ),
         conditions=_conditions(advice),
         wrong=_wrong(advice, currency),
@@ -136,6 +138,23 @@ def money_words(amount_usd: float, currency: Currency) -> str:
         digits = 2 if abs(millions) < 10 else 1 if abs(millions) < 100 else 0
         return f"{millions:,.{digits}f} M {currency.code}"
     return f"{float(f'{amount:.3g}'):,.0f} {currency.code}"
+
+
+def _against(held: Contrast, items: Sequence[Reason], currency: Currency) -> tuple[str, ...]:
+    """Return items of cost in the report's currency, held against the other way."""
+    return tuple(
+        reason_words(
+            one.label,
+            (
+                money_words(one.winner_usd, currency),
+                money_words(one.other_usd, currency),
+                money_words(abs(one.saved.mean), currency),
+            ),
+            held.other,
+            is_less=one.saved.mean >= 0,
+        )
+        for one in items
+    )
 
 
 def _headline(winner: RankedCase) -> str:

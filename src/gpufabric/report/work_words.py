@@ -20,7 +20,11 @@ def work_words(first: CandidatePlan, second: CandidatePlan | None) -> str:
     if mine is None:
         return _("What the workload gets is not known: waiting for the network is not counted.")
     waits = percent(first.forecast.exposed_share or 0.0)
-    what = _("a step") if first.forecast.training is not None else _("a token")
+    what = (
+        _("a step, jitter included,")
+        if first.forecast.training is not None
+        else _("a token, jitter included,")
+    )
     words = {"what": what, "first": first.name, "mine": seconds_words(mine), "waits": waits}
     theirs = None if second is None else _time_s(second.forecast)
     if second is None or theirs is None:
