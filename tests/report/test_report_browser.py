@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,12 @@ def test_the_first_screen_holds_the_decision(opened: tuple[str, Browser]) -> Non
     words = page.ask("document.querySelector('.verdict').innerText").replace("\xa0", " ")
     told = advice(*PAGES[name])
     assert told.winner.split("+")[0] in words
-    assert all(reason[-20:] in words for reason in decision_of(told).reasons)
+
+    def reasons() -> tuple[str, ...]:
+        use_language(PAGES[name][1])
+        return tuple(decision_of(told).reasons)
+
+    assert all(reason[-20:] in words for reason in copy_context().run(reasons))
 
 
 def test_the_ledger_sorts_and_narrows(opened: tuple[str, Browser]) -> None:
