@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from gpufabric.cli.compare_experts import compare_on_fabric, show_exchange
 from gpufabric.cli.fabrics import FabricSource
 from gpufabric.cli.loading import CatalogFolder
-from gpufabric.cli.workload_options import AsJson, FabricCandidate, Folder, Ranks, TheFabric
+from gpufabric.cli.workload_options import (
+    AsJson,
+    FabricCandidate,
+    Folder,
+    Ranks,
+    RoutingMode,
+    TheFabric,
+)
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.files import write_text
 from gpufabric.core.text import _
@@ -33,7 +40,6 @@ from gpufabric.report.collective_table import (
 )
 from gpufabric.report.side_by_side import terminal
 from gpufabric.report.terminal import print_paths
-from gpufabric.routing.modes import ROUTING_MODES
 from gpufabric.sim.routing_choice import Routing
 from gpufabric.sim.run import Plant, plant_of
 from gpufabric.sim.scenario import Scenario
@@ -425,13 +431,6 @@ _Topology = Annotated[
         help=_("The host as NCCL's topology XML or nvidia-smi topo -m show it; checked too."),
     ),
 ]
-_Routing = Annotated[
-    str,
-    typer.Option(
-        metavar="MODE",
-        help=", ".join(ROUTING_MODES) + _(". Left out: adaptive on InfiniBand, ecmp on RoCE."),
-    ),
-]
 _Fail = Annotated[
     list[str] | None,
     typer.Option(metavar="WHAT", help=_("What fails, as simulate traffic takes it.")),
@@ -458,7 +457,7 @@ def collective(  # noqa: PLR0913 - one parameter for each option
     topology: _Topology = None,
     compare_with: _Measured = None,
     run: _Run = None,
-    routing: _Routing = "",
+    routing: RoutingMode = "",
     fail: _Fail = None,
     seed: _Seed = None,
     as_json: AsJson = False,

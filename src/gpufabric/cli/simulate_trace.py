@@ -13,12 +13,12 @@ from rich.text import Text
 from gpufabric.cli.fabrics import FabricSource
 from gpufabric.cli.loading import CatalogFolder
 from gpufabric.cli.simulate_collective import given_options, network_fault
+from gpufabric.cli.workload_options import RoutingMode
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.files import write_text
 from gpufabric.core.text import _
 from gpufabric.parse.trace_files import parse_traces
 from gpufabric.report.side_by_side import terminal
-from gpufabric.routing.modes import ROUTING_MODES
 from gpufabric.sim.routing_choice import Routing
 from gpufabric.sim.run import plant_of
 from gpufabric.sim.scenario import Scenario
@@ -69,13 +69,6 @@ _Gpu = Annotated[
 _Ranks = Annotated[
     int | None, typer.Option(min=1, help=_("Ranks of the job, where the traces do not tell."))
 ]
-_Routing = Annotated[
-    str,
-    typer.Option(
-        metavar="MODE",
-        help=", ".join(ROUTING_MODES) + _(". Left out: adaptive on InfiniBand, ecmp on RoCE."),
-    ),
-]
 _Fail = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help=_("Switch or link that is down; several times for more.")),
@@ -98,7 +91,7 @@ def trace(  # noqa: PLR0913 - one parameter for each option
     engine: _Engine = "closed",
     gpu: _Gpu = "",
     ranks: _Ranks = None,
-    routing: _Routing = "",
+    routing: RoutingMode = "",
     fail: _Fail = None,
     seed: _Seed = None,
     output: _Output = None,

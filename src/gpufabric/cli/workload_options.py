@@ -1,4 +1,4 @@
-"""What the commands on training and inference have in common: fabric, model, GPUs."""
+"""What commands on workloads have in common: fabric, model, GPUs, routing."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from gpufabric.cli.fabrics import FabricSource
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
 from gpufabric.model.yaml_source import read_document
+from gpufabric.routing.modes import ROUTING_MODES
 from gpufabric.workload.network_view import NetworkView, view_of
 from gpufabric.workload.transformer import Transformer, preset
 
@@ -27,6 +28,7 @@ __all__ = [
     "Gpu",
     "Model",
     "Ranks",
+    "RoutingMode",
     "Seed",
     "TheFabric",
     "model_of",
@@ -55,6 +57,13 @@ Gpu = Annotated[
 ]
 Ranks = Annotated[
     int | None, typer.Option("--ranks", help=_("The first so many GPUs. Left out: all."))
+]
+RoutingMode = Annotated[
+    str,
+    typer.Option(
+        metavar="MODE",
+        help=", ".join(ROUTING_MODES) + _(". Left out: adaptive on InfiniBand, ecmp on RoCE."),
+    ),
 ]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, help=_("Draws all that is random; the same gives the same."))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpufabric.cost.facts import NetworkFacts, Skill
 
-__all__ = ["BUILD", "HIRE", "Case", "Offer"]
+__all__ = ["HIRE", "Case", "Offer"]
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,6 @@ class Offer:
         """Whether the price is reckoned from the provider's own cost, since no offer names one."""
         return self.usd_per_port_month is None and self.usd_per_gbps_month is None
 
-
-BUILD: Offer | None = None
-"""No offer: the network is bought."""
 
 HIRE = "hire"
 """What the name of a case ends in whose experts are hired."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -119,8 +120,8 @@ class Outcome:
         hours = self.work_gpu_hours + lost + self.lost_gpu_hours["deployment"]
         return (self.paid + hours * self.gpu_hour_usd) / (self.work_gpu_hours * per_gpu_hour)
 
-    def _sum(self, names: object) -> Floats:
-        amounts = [self.items[name] for name in names]  # type: ignore[attr-defined]
+    def _sum(self, names: Iterable[str]) -> Floats:
+        amounts = [self.items[name] for name in names]
         return np.sum(amounts, axis=0) if amounts else np.zeros_like(self.work_gpu_hours)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +18,10 @@ __all__ = [
     "Swing",
     "band",
     "chance_below",
+    "difference_of",
     "flip_point",
     "tornado",
+    "total_of",
     "variance_shares",
 ]
 
@@ -239,12 +241,3 @@ def total_of(case: Case) -> Measure:
 def difference_of(first: Case, second: Case) -> Measure:
     """Return the measure that is what `first` costs more than `second` [USD]."""
     return lambda draws: evaluate(first, draws).total - evaluate(second, draws).total
-
-
-def ledger_shares(cases: Mapping[str, Case], draws: Draws) -> dict[str, dict[str, float]]:
-    """Return, for each case, the share of its total's variance by quantity that it reads."""
-    found = {}
-    for name, case in cases.items():
-        outcome = evaluate(case, draws)
-        found[name] = variance_shares(outcome.total, draws, outcome.keys)
-    return found
