@@ -30,7 +30,7 @@ def test_schema_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["fabric", "plan", "profile", "spec", *(f"device:{k}" for k in DEVICE_KINDS)]
+    "kind", ["fabric", "faults", "plan", "profile", "spec", *(f"device:{k}" for k in DEVICE_KINDS)]
 )
 def test_each_kind_of_file_has_a_schema(kind: str) -> None:
     result = CliRunner().invoke(app, ["--of", kind])

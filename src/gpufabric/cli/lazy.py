@@ -42,7 +42,7 @@ def entries() -> dict[str, Entry]:
         "schema": Entry(
             "schema",
             "schema",
-            _("Print the JSON Schema of a spec, fabric, plan, profile or device."),
+            _("Print the JSON Schema of a spec, fabric, plan, profile, faults or a device."),
         ),
     }
 

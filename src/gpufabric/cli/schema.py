@@ -17,6 +17,7 @@ from gpufabric.core.text import _
 from gpufabric.model.files import fabric_schema
 from gpufabric.model.requirement import requirement_schema
 from gpufabric.planner.compare import plan_schema
+from gpufabric.sim.named_faults import faults_schema
 from gpufabric.sim.profile_fields import profile_schema
 
 __all__ = ["schema"]
@@ -27,6 +28,7 @@ _SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "fabric": fabric_schema,
     "plan": plan_schema,
     "profile": profile_schema,
+    "faults": faults_schema,
 }
 
 _Output = Annotated[
@@ -52,7 +54,7 @@ _AsJson = Annotated[
 
 
 def schema(output: _Output = None, *, of: _Of = "spec", as_json: _AsJson = True) -> None:  # noqa: ARG001
-    """Print the JSON Schema of a spec, fabric, plan, profile or device, or write it to a file."""
+    """Print the JSON Schema of a spec, fabric, plan, profile, faults or a device, or write it to a file."""
     text = json.dumps(_schema_of(of), indent=2, ensure_ascii=False) + "\n"
     if output is None:
         typer.echo(text, nl=False)

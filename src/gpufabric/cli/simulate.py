@@ -22,6 +22,7 @@ from gpufabric.core.files import write_text
 from gpufabric.core.text import _
 from gpufabric.routing.modes import ROUTING_MODES
 from gpufabric.sim.compare_variants import meanings
+from gpufabric.sim.named_faults import KINDS, find_faults
 from gpufabric.sim.profile import PROFILES
 from gpufabric.sim.profile_file import find_profile, profile_text
 from gpufabric.sim.routing_choice import SEED_SCOPES, Routing
@@ -151,6 +152,19 @@ _Fail = Annotated[
         ),
     ),
 ]
+_FaultWords = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fault",
+        metavar="WHAT|FILE",
+        help=_("packet: ")
+        + ", ".join(KINDS)
+        + _(
+            ", then port=DEVICE[PORT] NAME=VALUE …, such as start_us=50; or a file (.yaml). All "
+            "names: gpufabric schema --of faults. May be given several times."
+        ),
+    ),
+]
 _Reconverge = Annotated[
     float, typer.Option(metavar="S", help=_("Seconds from a failure in the run to new paths."))
 ]
@@ -225,6 +239,7 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
     lmc: _Lmc = 0,
     cross_rail: _CrossRail = "",
     fail: _Fail = None,
+    fault: _FaultWords = None,
     reconverge: _Reconverge = 0.0,
     no_gpudirect: _NoGpuDirect = False,
     seed: _Seed = 0,
@@ -261,6 +276,7 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
         n_bins=bins if output is not None or engine != "packet" or not is_count(bins) else 0,
         engine=engine,
         profile=None if profile is None else find_profile(profile),
+        faults=find_faults(fault or ()),
     )
     source = Source(fabric, candidate, catalog, links)
     told = Output(output, table_format, as_json=as_json, plot=plot)

@@ -238,10 +238,7 @@ def _option_faults(request: Request) -> Iterator[Fault]:
             if request.scenario.pattern != pattern:
                 what = _("is for --pattern {pattern} alone.").format(pattern=pattern)
                 yield Fault(option, what)
-    if request.scenario.profile is not None and request.scenario.engine != "packet":
-        yield Fault("--profile", _("is for --engine packet."))
-    if request.scenario.routing.has_one_pair and request.scenario.engine != "packet":
-        yield Fault("--one-qp", _("is for --engine packet."))
+    yield from _engine_faults(request.scenario)
     yield from _unused_faults(request, swept)
     if sweep.is_wanted and request.output.plot:
         yield Fault("--plot", _("is for one run; a what-if writes sweep.html anyway."))
@@ -253,6 +250,19 @@ def _option_faults(request: Request) -> Iterator[Fault]:
         ):
             if value is not None:
                 yield Fault(option, _("is for a what-if: --sweep or --seeds is missing."))
+
+
+def _engine_faults(scenario: Scenario) -> Iterator[Fault]:
+    """Note options of packets where there are flows."""
+    if scenario.engine == "packet":
+        return
+    for option, is_given in (
+        ("--profile", scenario.profile is not None),
+        ("--fault", bool(scenario.faults)),
+        ("--one-qp", scenario.routing.has_one_pair),
+    ):
+        if is_given:
+            yield Fault(option, _("is for --engine packet."))
 
 
 def _unused_faults(request: Request, swept: set[str]) -> Iterator[Fault]:

@@ -43,7 +43,7 @@ __all__ = ["Schedule", "chances", "check_faults", "faulty_channels", "schedule_o
 
 PS = 1_000_000  # in a microsecond
 MOST_US = 1e11  # 28 hours
-MOST_CHANGES = 10_000_000
+MOST_FLAPS = 100_000
 OF_LINK = (LinkDown, LinkFlap, SlowLink)
 AT_NIC = (PauseStorm, SlowHost)
 
@@ -85,9 +85,10 @@ def check_faults(
         where = f"faults[{at}]"
         _within(checks, f"{where}.channel", fault.channel, 0, wires.n_channels - 1)
         _within(checks, f"{where}.start_us", fault.start_us, 0, MOST_US)
-        if not fault.end_us > fault.start_us:
+        if not (fault.start_us < fault.end_us <= MOST_US or fault.end_us == math.inf):
             what = _("the value is {value}.").format(value=fault.end_us)
-            checks.fault(f"{where}.end_us", what, _("above start_us"))
+            expected = _("above start_us, to {most}; .inf: never").format(most=MOST_US)
+            checks.fault(f"{where}.end_us", what, expected)
         for name, (least, most) in _ranges(fault, config).items():
             _within(checks, f"{where}.{name}", getattr(fault, name), least, most)
     if len(checks.faults) == before:
@@ -110,12 +111,13 @@ def _ranges(fault: PacketFault, config: PacketConfig) -> dict[str, tuple[float, 
         case BitErrors():
             ranges = {"bit_error_rate": (0.0, 1.0), "loss_per_packet": (0.0, 1.0)}
         case LinkDown():
-            ranges = {"detect_us": (0.0, math.inf)}
+            most_us = math.inf if math.isinf(fault.detect_us) else MOST_US
+            ranges = {"detect_us": (0.0, most_us)}
         case LinkFlap():
             ranges = {
                 "down_us": (0.001, 1e9),
                 "up_us": (0.001, 1e9),
-                "end_us": (0.0, fault.start_us + MOST_CHANGES * (fault.down_us + fault.up_us)),
+                "end_us": (0.0, fault.start_us + MOST_FLAPS * (fault.down_us + fault.up_us)),
             }
         case SlowLink():
             ranges = {"gbps": (1e-3, 1e6)}

@@ -15,7 +15,7 @@ from gpufabric.sim.packet_config import PacketConfig
 from gpufabric.sim.packet_problem import Wires
 from gpufabric.sim.packet_switch_config import PortOverride
 
-__all__ = ["numbered", "places_of"]
+__all__ = ["no_port", "numbered", "places_of", "port_numbers"]
 
 
 def places_of(wires: Wires, config: PacketConfig, override: PortOverride) -> NDArray[np.bool_]:
@@ -86,8 +86,7 @@ def _ports(
     """Return the channels that leave the ports."""
     if all(isinstance(one, int) for one in given):
         return tuple(int(one) for one in given)
-    names = [channels.name(at).split(" > ")[0] for at in range(channels.n_link_channels)]
-    number = {name: at for at, name in enumerate(names)}
+    number = port_numbers(channels)
     found: list[int] = []
     for at, one in enumerate(given):
         if isinstance(one, int):
@@ -95,11 +94,21 @@ def _ports(
         elif one in number:
             found.append(number[one])
         else:
-            what = _('there is no port "{name}".').format(name=one[:64])
-            remedy = _near(one, names)
-            expected = "" if remedy else "DEVICE[PORT]"
-            faults.append(Fault(f"{where}[{at}]", what, expected, remedy))
+            faults.append(no_port(one, list(number), f"{where}[{at}]"))
     return tuple(found)
+
+
+def port_numbers(channels: Channels) -> dict[str, int]:
+    """Return the channel that leaves each port, by the port's name, ``DEVICE[PORT]``."""
+    names = (channels.name(at).split(" > ")[0] for at in range(channels.n_link_channels))
+    return {name: at for at, name in enumerate(names)}
+
+
+def no_port(name: str, names: Sequence[str], where: str) -> Fault:
+    """Return the fault of a port that there is not, with the nearest that there is."""
+    what = _('there is no port "{name}".').format(name=name[:64])
+    remedy = _near(name, names)
+    return Fault(where, what, "" if remedy else "DEVICE[PORT]", remedy)
 
 
 def _near(name: str, names: Sequence[str]) -> str:

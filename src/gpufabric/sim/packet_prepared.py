@@ -13,6 +13,7 @@ from gpufabric.core.text import _
 from gpufabric.routing.channels import Channels
 from gpufabric.sim.failures import Failure, down_links, find_failures, instants
 from gpufabric.sim.flow_routes import FlowRoutes, Routed
+from gpufabric.sim.named_faults import NamedFault
 from gpufabric.sim.packet_config import PacketConfig
 from gpufabric.sim.packet_fabric import (
     PER_PACKET,
@@ -22,11 +23,12 @@ from gpufabric.sim.packet_fabric import (
     queue_pairs_of,
     wires_of,
 )
-from gpufabric.sim.packet_faults import LinkDown, PacketFault
+from gpufabric.sim.packet_faults import LinkDown, LinkFlap, PacketFault
 from gpufabric.sim.packet_hops import HopTable
 from gpufabric.sim.packet_messages import After
 from gpufabric.sim.packet_override import numbered
 from gpufabric.sim.packet_problem import PacketProblem, Wires
+from gpufabric.sim.placed_faults import placed_faults, with_overrides
 from gpufabric.sim.profile import Profile, default_profile
 from gpufabric.sim.run import Plant, assumptions, complete, traffic_of
 from gpufabric.sim.scenario import Scenario, check_scenario
@@ -67,6 +69,8 @@ class PreparedRun:
         The channels.
     failures
         What fails.
+    faults
+        What goes wrong beside.
     decisions
         What was assumed.
     hops, hops_from_us
@@ -85,6 +89,7 @@ class PreparedRun:
     decisions: tuple[Decision, ...]
     hops: tuple[HopTable, ...] = ()
     hops_from_us: tuple[float, ...] = ()
+    faults: tuple[PacketFault, ...] = ()
 
     def problem(
         self,
@@ -101,7 +106,7 @@ class PreparedRun:
         start_s
             float64[n_flows]: start of each flow [s]; the traffic's where None.
         faults
-            What goes wrong beside the failures.
+            What goes wrong beside the failures and faults of the scenario.
         """
         starts = self.routes.traffic.start_s if start_s is None else start_s
         problem = packet_problem(
@@ -109,7 +114,7 @@ class PreparedRun:
         )
         return replace(
             problem,
-            faults=(*_link_faults(self.failures), *faults),
+            faults=(*_link_faults(self.failures), *self.faults, *faults),
             hops=self.hops,
             hops_from_us=self.hops_from_us,
             after=self._after(),
@@ -160,8 +165,10 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
     """
     check_scenario(scenario)
     profile = scenario.profile or default_profile(plant.fabric.protocol)
-    scenario, choices = complete(plant, replace(scenario, profile=profile))
+    scenario, choices = complete(plant, scenario)
     numbered(profile.config, plant.channels, profile.name)
+    profile = with_overrides(profile, scenario.faults, plant.channels)
+    scenario = replace(scenario, profile=profile)
     failures = find_failures(plant.fabric, scenario.fail, scenario.seed)
     if traffic is None:
         traffic = traffic_of(plant, scenario)
@@ -175,6 +182,8 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
     )
     now = plant.channels.with_failures(links=down_links(failures, 0.0).tolist())
     wires = wires_of(plant.fabric, plant.channels)
+    links = _link_faults(failures)
+    faults = placed_faults(scenario.faults, plant.channels, wires, profile.config, links)
     hops, hops_from_us = _hops(plant, scenario, failures, wires)
     pairs = queue_pairs_of(routes, now)
     prepared = PreparedRun(
@@ -187,9 +196,15 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
         pairs=pairs.together() if scenario.routing.has_one_pair else pairs,
         wires=wires,
         failures=failures,
-        decisions=(*choices, *assumptions(plant, scenario, ()), *_told(failures, hops)),
+        decisions=(
+            *choices,
+            *assumptions(plant, scenario, ()),
+            *_told(failures, faults, hops),
+            *(_fault_told(fault) for fault in scenario.faults),
+        ),
         hops=hops,
         hops_from_us=hops_from_us,
+        faults=faults,
     )
     _check_waits(prepared)
     _check_size(prepared.problem(), profile)
@@ -256,14 +271,21 @@ def _hops(
     return tuple(tables), tuple((time + scenario.reconverge_s) * US_PER_S for time in times[1:])
 
 
-def _told(failures: Sequence[Failure], hops: Sequence[HopTable]) -> list[Decision]:
+def _fault_told(fault: NamedFault) -> Decision:
+    return Decision("fault", fault.words, _("Asked for with --fault."))
+
+
+def _told(
+    failures: Sequence[Failure], faults: Sequence[PacketFault], hops: Sequence[HopTable]
+) -> list[Decision]:
     if hops:
         why = _(
             "Assumed: receivers take packets in order alone (go-back-N), so one that overtakes "
             "another is sent again; NICs that place data in any order do better."
         )
         return [Decision("order", _("go-back-N"), why, is_warning=True)]
-    if not any(failure.from_s > 0 for failure in failures):
+    has_cut = any(isinstance(fault, LinkDown | LinkFlap) for fault in faults)
+    if not has_cut and not any(failure.from_s > 0 for failure in failures):
         return []
     why = _(
         "Packets on the link are lost and sent again after time-outs, over the same path: in the "

@@ -14,7 +14,15 @@ from typing import Any
 
 from gpufabric.sim.packet_config import PacketConfig
 
-__all__ = ["Parameter", "meaning_of", "notes_of", "parameters", "profile_schema", "scalar_keys"]
+__all__ = [
+    "Parameter",
+    "meaning_of",
+    "notes_of",
+    "parameters",
+    "profile_schema",
+    "scalar_keys",
+    "schema_of",
+]
 
 
 @dataclass(frozen=True)
@@ -148,13 +156,14 @@ def _section_schema(section: type) -> dict[str, Any]:
     return {
         "type": "object",
         "description": " ".join(filter(None, (meaning_of(section), notes_of(section)))),
-        "properties": {name: _schema_of(one) for name, one in found.items()},
+        "properties": {name: schema_of(one) for name, one in found.items()},
         "required": [name for name, one in found.items() if one.is_required],
         "additionalProperties": False,
     }
 
 
-def _schema_of(parameter: Parameter) -> dict[str, Any]:
+def schema_of(parameter: Parameter) -> dict[str, Any]:
+    """Return the JSON Schema of one parameter."""
     kinds = parameter.kind if isinstance(parameter.kind, tuple) else (parameter.kind,)
     schemas = [_kind_schema(kind) for kind in kinds]
     schema: dict[str, Any] = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}

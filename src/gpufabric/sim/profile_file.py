@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,7 @@ from gpufabric.model.yaml_source import (
     Document,
     FieldPath,
     Item,
-    ListItem,
     MappingItem,
-    RefusedItem,
     ScalarItem,
     read_document,
     read_yaml,
@@ -27,12 +25,12 @@ from gpufabric.sim.packet_checks import config_faults
 from gpufabric.sim.packet_config import PacketConfig
 from gpufabric.sim.profile import CATALOG, CATALOG_FIELDS, PROFILES, Profile
 from gpufabric.sim.profile_fields import Parameter, meaning_of, notes_of, parameters
+from gpufabric.sim.section_reader import NONE, SectionReader
 
 __all__ = ["find_profile", "profile_text", "read_profile", "with_value"]
 
 SUFFIXES = {".yaml", ".yml"}
 BASE = "roce-default"
-NONE = "none"
 OWN_KEYS = ("profile", "base")
 WIDTH = 100
 
@@ -100,14 +98,13 @@ def with_value(profile: Profile, key: str, text: str, where: str) -> Profile:
     return changed
 
 
-class _Reader:
+class _Reader(SectionReader):
     """Turns the items of a document into a profile, noting every fault."""
 
+    own_keys = OWN_KEYS
+
     def __init__(self, document: Document) -> None:
-        self.document = document
-        self.faults: list[tuple[int, Fault]] = [
-            (place.line, fault) for place, fault in document.noted
-        ]
+        super().__init__(document)
         self.from_catalog: list[str] = []
 
     def head(self, stem: str) -> tuple[str, Profile]:
@@ -137,109 +134,18 @@ class _Reader:
         if not self.faults:
             for fault in (*config_faults(config), *_unused_faults(config)):
                 self.faults.append(self.placed(fault))
-        if self.faults:
-            self.faults.sort(key=lambda one: one[0])
-            raise InputError([fault for _line, fault in self.faults])
+        self.raise_all()
         kept = [one for one in base.from_catalog if one not in given or one in self.from_catalog]
         chosen = {*kept, *self.from_catalog}
         return Profile(name, config, tuple(one for one in CATALOG_FIELDS if one in chosen))
 
-    def note(self, path: FieldPath, what: str, expected: str = "", remedy: str = "") -> None:
-        """Keep a fault of the value at `path`."""
-        line = self.document.place(path).line
-        self.faults.append((line, Fault(self.document.at(path), what, expected, remedy)))
-
-    def placed(self, fault: Fault) -> tuple[int, Fault]:
-        """Return a fault of a checked parameter with its place in the file."""
-        path = _path_of(fault.where)
-        return self.document.place(path).line, replace(fault, where=self.document.at(path))
-
-    def section(self, item: Item, section: type, path: FieldPath, base: Any) -> Any:
-        """Return a section: what `item` names over `base`, or over the defaults where None."""
-        if isinstance(item, RefusedItem):
-            return base
-        if not isinstance(item, MappingItem):
-            self.note(path, _("this is no section."), _("lines of the form name: value"))
-            return base
-        found = parameters(section)
-        values: dict[str, Any] = {}
-        for key, entry in item.values.items():
-            if key in OWN_KEYS and not path:
-                continue
-            if key not in found:
-                self.unknown(key, path, [*found, *(() if path else OWN_KEYS)])
-                continue
-            values[key] = self.value(entry, found[key], (*path, key), getattr(base, key, None))
-        if base is not None:
-            return replace(base, **values)
-        missing = [name for name, one in found.items() if one.is_required and name not in values]
-        if missing:
-            what = _("{names} is missing.").format(names=", ".join(missing))
-            self.note(path, what)
-            return None
-        return section(**values)
-
-    def unknown(self, key: str, path: FieldPath, allowed: list[str]) -> None:
-        """Note a key that there is not."""
-        place = self.document.place((*path, key), of_key=True)
-        where = self.document.at((*path, key), of_key=True)
-        what = _('there is no parameter "{name}".').format(name=key[:64])
-        remedy = nearest(key, allowed)
-        expected = "" if remedy else ", ".join(allowed)
-        self.faults.append((place.line, Fault(where, what, expected, remedy)))
-
     def value(self, item: Item, parameter: Parameter, path: FieldPath, base: Any) -> Any:
-        """Return the value of one parameter."""
+        """Return the value of one parameter; the base's where the catalogue decides."""
         dotted = ".".join(str(part) for part in path)
-        if isinstance(item, ScalarItem):
-            if item.text == CATALOG and dotted in CATALOG_FIELDS:
-                self.from_catalog.append(dotted)
-                return base
-            if parameter.may_be_none and (item.text == NONE or item.value is None):
-                return None
-        if parameter.is_tuple:
-            return self.entries(item, parameter, path)
-        return self.single(item, parameter.kind, path, base)
-
-    def entries(self, item: Item, parameter: Parameter, path: FieldPath) -> tuple[Any, ...]:
-        """Return the values of a list."""
-        if not isinstance(item, ListItem):
-            self.note(path, _("this is no list."), _("a list"))
-            return ()
-        return tuple(
-            self.single(entry, parameter.kind, (*path, at), None)
-            for at, entry in enumerate(item.items)
-        )
-
-    def single(self, item: Item, kind: Any, path: FieldPath, base: Any) -> Any:
-        """Return one section, word or number."""
-        if is_dataclass(kind):
-            assert isinstance(kind, type)
-            return self.section(item, kind, path, base)
-        if not isinstance(item, ScalarItem):
-            if not isinstance(item, RefusedItem):
-                self.note(path, _("a section or list stands where one value is wanted."))
+        if isinstance(item, ScalarItem) and item.text == CATALOG and dotted in CATALOG_FIELDS:
+            self.from_catalog.append(dotted)
             return base
-        if isinstance(kind, tuple):
-            number = _number(item, int)
-            return item.text if number is None else number
-        if issubclass(kind, Enum):
-            return self.word(item, kind, path, base)
-        value = _number(item, kind)
-        if value is None:
-            what = _('"{text}" found.').format(text=item.text[:64])
-            self.note(path, what, _kind_words(kind))
-            return base
-        return value
-
-    def word(self, item: ScalarItem, kind: type[Enum], path: FieldPath, base: Any) -> Any:
-        """Return the one of `kind` that is meant."""
-        words = [one.value for one in kind]
-        if item.text in words:
-            return kind(item.text)
-        what = _('"{text}" found.').format(text=item.text[:64])
-        self.note(path, what, ", ".join(words), nearest(item.text, words))
-        return base
+        return super().value(item, parameter, path, base)
 
 
 def _unused_faults(config: PacketConfig) -> Iterator[Fault]:
@@ -248,41 +154,12 @@ def _unused_faults(config: PacketConfig) -> Iterator[Fault]:
         yield Fault("ecn", _("with credits."), _("none; fecn is what marks there"))
 
 
-def _number(item: ScalarItem, kind: type) -> Any:
-    """Return a value of the kind, or None if the text is none."""
-    value = item.value
-    if kind is str:
-        return item.text
-    if isinstance(value, bool) or kind is bool:
-        return value if isinstance(value, bool) and kind is bool else None
-    if kind is int and isinstance(value, float) and value.is_integer():
-        return int(value)
-    if kind is float and isinstance(value, int):
-        return float(value)
-    return value if isinstance(value, kind) else None
-
-
-def _kind_words(kind: type) -> str:
-    return {
-        int: _("a whole number"),
-        float: _("a number"),
-        bool: _("true or false"),
-        str: _("a word"),
-    }[kind]
-
-
 def _leaves(item: MappingItem, before: str = "") -> Iterator[str]:
     for key, entry in item.values.items():
         if isinstance(entry, MappingItem):
             yield from _leaves(entry, f"{before}{key}.")
         else:
             yield before + key
-
-
-def _path_of(where: str) -> FieldPath:
-    """Return the parts of ``classes[0].ecn.pmax``."""
-    parts = where.replace("[", ".[").split(".")
-    return tuple(int(part[1:-1]) if part.startswith("[") else part for part in parts)
 
 
 # Writing -----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
+from gpufabric.sim.named_faults import NamedFault
 from gpufabric.sim.profile import Profile
 from gpufabric.sim.profile_fields import scalar_keys
 from gpufabric.sim.profile_file import find_profile, with_value
@@ -91,6 +92,8 @@ class Scenario:
         all over the rails. Empty: pxn where the rails are separate networks, else the fabric.
     fail
         What fails; see ``failures.find_failures``.
+    faults
+        What goes wrong beside, of the packet engine.
     n_gpus
         Only the first GPUs take part; all where None.
     seed
@@ -122,6 +125,7 @@ class Scenario:
     n_bins: int = 100
     engine: str = "flow"
     profile: Profile | None = None
+    faults: tuple[NamedFault, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return what was asked, as results carry it."""
@@ -156,7 +160,8 @@ class Scenario:
         if self.engine == "flow":
             return {}
         profile = None if self.profile is None else self.profile.to_json()
-        return {"engine": self.engine, "profile": profile}
+        faults = [fault.words for fault in self.faults]
+        return {"engine": self.engine, "profile": profile, "faults": faults}
 
 
 def check_scenario(scenario: Scenario) -> None:
