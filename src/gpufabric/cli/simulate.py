@@ -263,8 +263,8 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
     """
     options = _given(fan_in=fan_in, load=load, n_flows=flows, hot_share=hot_share)
     scenario = Scenario(
-        pattern=pattern,
-        options=PatternOptions(size_bytes=_bytes(size, engine), sizes=sizes, **options),
+        pattern,
+        PatternOptions(size_bytes=_bytes(size, engine), sizes=sizes, **options),
         routing=Routing(routing, qps, hash_seeds, lmc, one_qp),  # type: ignore[arg-type]
         cross_rail=cross_rail,
         fail=tuple(fail or ()),
@@ -281,7 +281,7 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
     source = Source(fabric, candidate, catalog, links)
     told = Output(output, table_format, as_json=as_json, plot=plot)
     varied = Sweep(tuple(sweep or ()), seeds, jobs, backend, scheduler)
-    run(Request(source, scenario, frozenset(options) | _sizes_given(context), told, varied))
+    run(Request(source, scenario, _sizes_given(context) | options.keys(), told, varied))
 
 
 _Fabrics = Annotated[
@@ -418,13 +418,13 @@ def _bytes(size: str | None, engine: str) -> float:
     return parse_bytes(size or (PACKET_BYTES if engine == "packet" else FLOW_BYTES))
 
 
-def _sizes_given(context: typer.Context) -> set[str]:
+def _sizes_given(context: typer.Context) -> frozenset[str]:
     """Return which of the options of sizes the command line has."""
-    return {
+    return frozenset(
         option
         for option, name in (("--bytes", "size"), ("--sizes", "sizes"))
         if str(context.get_parameter_source(name)).endswith("COMMANDLINE")
-    }
+    )
 
 
 def _given(**options: float | None) -> dict[str, Any]:
