@@ -207,6 +207,7 @@ WRONG = [
     (("rail.fab", "--lmc", "9"), "--lmc: the value is 9."),
     (("rail.fab", "--cross-rail", "nvlink"), "--cross-rail"),
     (("rail.fab", "--fail", "spine-01"), "--fail spine-01"),
+    (("rail.fab", "--fault", "override pmax=1"), "--fault: is for --engine packet."),
     (("rail.fab", "--fail", "switch:spine-1"), 'Did you mean "spine-01"?'),
     (("rail.fab", "--reconverge", "-1"), "--reconverge: the value is -1.0."),
     (("rail.fab", "--seed", "-1"), "--seed: the value is -1."),

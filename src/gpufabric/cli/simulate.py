@@ -275,8 +275,7 @@ def traffic(  # noqa: PLR0913 - one parameter for each option
         has_gpudirect=not no_gpudirect,
         n_bins=bins if output is not None or engine != "packet" or not is_count(bins) else 0,
         engine=engine,
-        profile=None if profile is None else find_profile(profile),
-        faults=find_faults(fault or ()),
+        **_packet_settings(profile, fault),
     )
     source = Source(fabric, candidate, catalog, links)
     told = Output(output, table_format, as_json=as_json, plot=plot)
@@ -416,6 +415,12 @@ def show_profile(
 def _bytes(size: str | None, engine: str) -> float:
     """Return the bytes of a flow; a flow of packets is shorter where nothing is said."""
     return parse_bytes(size or (PACKET_BYTES if engine == "packet" else FLOW_BYTES))
+
+
+def _packet_settings(profile: str | None, faults: list[str] | None) -> dict[str, Any]:
+    """Return what the packet engine is told beside."""
+    found = None if profile is None else find_profile(profile)
+    return {"profile": found, "faults": find_faults(faults or ())}
 
 
 def _sizes_given(context: typer.Context) -> frozenset[str]:
