@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from gpufabric.core.errors import InputError
+from gpufabric.cost.opportunity import LOSSES
 from gpufabric.cost.outcome import evaluate
 from gpufabric.cost.quantity import draw
 from gpufabric.planner.advice import advise
 from gpufabric.planner.argument import compared_items
 from gpufabric.planner.cash import cash_flow
+from gpufabric.planner.flips import number_text
 from gpufabric.planner.knobs import FLIP_DRAWS
 from gpufabric.planner.ranking import rank
 from gpufabric.planner.scale import scale_chart
@@ -241,6 +243,41 @@ def test_pitfalls_name_what_the_spec_gets_wrong() -> None:
     assert "64 GPUs" in found["oversubscribed_alltoall"].sentence
     quiet = {one.key for one in advice().pitfalls}
     assert not quiet & {"no_lossless_skill", "latency_ignored", "gpudirect_off"}
+
+
+@pytest.mark.parametrize(
+    "workload",
+    ["kind: training, model: llama3-8b", "kind: inference, model: deepseek-v3, precision: fp8"],
+)
+def test_gpudirect_off_costs_every_candidate_what_its_pitfall_tells(workload: str) -> None:
+    spec = (
+        "{{gpus: 64, host: dgx-h100, candidates: [infiniband, {{fabric: roce, tiers: 2, "
+        "oversubscription: 2}}], cost: {{draws: 256}}, workload: {{{0}, gpudirect: {1}}}}}"
+    )
+    on, off = (money(spec.format(workload, given)) for given in ("true", "false"))
+    found = advice(spec.format(workload, "false"))
+    told = {one.candidate: one.sentence for one in found.pitfalls if one.key == "gpudirect_off"}
+    assert set(told) == {"infiniband", "roce"}
+    for cost in off.costs:
+        same = on.cost(cost.name).outcome
+        assert (cost.outcome.yearly["communication"] > same.yearly["communication"]).all()
+        more = float((cost.outcome.total - same.total).mean())
+        assert more > 0
+        waiting = cost.outcome.items["communication"] - same.items["communication"]
+        assert float(waiting.mean()) == pytest.approx(more, rel=0.05), "it lands in waiting"
+        if cost.name in told:
+            hours = sum(
+                float((cost.outcome.lost_gpu_hours[name] - same.lost_gpu_hours[name]).mean())
+                for name in LOSSES
+            )
+            assert f" {number_text(hours)} GPU-hours a year" in told[cost.name]
+            assert f" {number_text(more)} USD over 4 years" in told[cost.name]
+    assert {one.key for one in advice(spec.format(workload, "true")).pitfalls}.isdisjoint(
+        {"gpudirect_off"}
+    )
+    mended = next(one for one in found.flips if one.key == "gpudirect")
+    assert mended.winners == (found.winner, advice(spec.format(workload, "true")).winner)
+    assert "forecast.roce.direct_step_s" in {row.key for row in found.ledger}
 
 
 def test_a_winner_by_subscription_without_an_offer_says_that_the_fee_is_reckoned() -> None:

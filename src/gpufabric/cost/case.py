@@ -108,3 +108,8 @@ class Case:
     def with_skill(self, skill: Skill) -> Case:
         """Return the case with another team."""
         return replace(self, skill=skill)
+
+    def with_gpudirect(self) -> Case:
+        """Return the case as if GPUDirect RDMA were on; the same where it is."""
+        direct = self.facts.direct_performance
+        return self if direct is None else replace(self, facts=self.facts.with_performance(direct))

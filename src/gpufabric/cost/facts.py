@@ -184,6 +184,8 @@ class NetworkFacts:
         What can fail.
     performance
         What the workload makes of it; None where no model is known.
+    direct_performance
+        The same as if GPUDirect RDMA were on; None where it is.
     """
 
     name: str
@@ -204,10 +206,13 @@ class NetworkFacts:
     switch_units: float
     exposure: Exposure
     performance: Performance | None = None
+    direct_performance: Performance | None = None
 
-    def with_performance(self, performance: Performance | None) -> NetworkFacts:
-        """Return the facts with what the workload makes of the network."""
-        return replace(self, performance=performance)
+    def with_performance(
+        self, performance: Performance | None, direct: Performance | None = None
+    ) -> NetworkFacts:
+        """Return the facts with what the workload makes of the network, now and mended."""
+        return replace(self, performance=performance, direct_performance=direct)
 
     @cached_property
     def price_terms(self) -> tuple[PriceTerm, ...]:

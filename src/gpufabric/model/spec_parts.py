@@ -213,8 +213,8 @@ class Workload(SpecPart):
 
     gpudirect: bool | None = Field(
         default=None,
-        description="Whether NICs reach the GPUs' memory themselves (GPUDirect RDMA); false is "
-        "told as a mistake, forecasts have it on. Left out: true.",
+        description="Whether NICs reach the GPUs' memory themselves (GPUDirect RDMA). With false "
+        "all that leaves a host is slower, and what that costs is told. Left out: true.",
     )
 
     @property

@@ -177,7 +177,10 @@ def facts_of(one: CandidatePlan) -> NetworkFacts:
     elif forecast.kind == "inference":
         job_gpus = one.design.host.gpus
     facts = network_facts(one.design, one.fabric, one.bill, job_gpus)
-    return facts.with_performance(performance_of(forecast))
+    direct = one.direct_forecast
+    return facts.with_performance(
+        performance_of(forecast), None if direct is None else performance_of(direct)
+    )
 
 
 def performance_of(forecast: WorkloadForecast) -> Performance | None:

@@ -126,6 +126,7 @@ def _knobs(economics: Economics, contest: Contest) -> Iterator[_Turned]:
     yield _of_quantity(known[gpu_hour_key(gpu)], contest)
     yield from _of_prices(contest)
     yield from _of_skills(contest)
+    yield from _of_direct(contest)
     yield _of_horizon(contest)
     yield from _of_fees(contest)
     for key in MAIN_QUANTITIES:
@@ -207,6 +208,17 @@ def _skilled(contest: Contest, fabric: str) -> Callable[[float], str]:
         )
 
     return winner
+
+
+def _of_direct(contest: Contest) -> Iterator[_Turned]:
+    """Yield GPUDirect RDMA, where the spec has it off: what mending it does to the advice."""
+    mended = [case.with_gpudirect() for case in contest.cases]
+    if mended != list(contest.cases):
+        names = (_("off"), _("on"))
+        knob = Knob(
+            "gpudirect", "GPUDirect RDMA", "", 0.0, (0.0, 1.0), names=names, is_continuous=False
+        )
+        yield knob, lambda place: contest.winner(mended if place else None)
 
 
 def _of_horizon(contest: Contest) -> _Turned:

@@ -152,7 +152,7 @@ def _design_rows(facts: NetworkFacts) -> Iterator[LedgerRow]:
     performance = facts.performance
     if performance is None:
         return
-    times = (
+    times: list[tuple[str, str, float]] = [
         ("step_s", _("Step or token, packets spread"), performance.step_s),
         (
             "ideal_step_s",
@@ -161,7 +161,10 @@ def _design_rows(facts: NetworkFacts) -> Iterator[LedgerRow]:
         ),
         ("hashed_step_s", _("Step or token, flows hashed"), performance.hashed_step_s),
         ("jitter_s", _("Late messages in a step or token"), performance.jitter_s),
-    )
+    ]
+    direct = facts.direct_performance
+    if direct is not None:
+        times.append(("direct_step_s", _("Step or token with GPUDirect RDMA"), direct.step_s))
     for key, label, value in times:
         yield _fixed(f"forecast.{facts.name}.{key}", label, value, "s", performance.source)
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from gpufabric.catalog.collection import Catalog
 from gpufabric.catalog.switch import Switch
 from gpufabric.core.text import _
+from gpufabric.cost.opportunity import LOSSES
+from gpufabric.cost.outcome import evaluate
 from gpufabric.cost.quantity import Draws
 from gpufabric.cost.subscription import monthly_fee
-from gpufabric.planner.economics import CaseCost
+from gpufabric.planner.economics import CaseCost, Economics
+from gpufabric.planner.flips import number_text
 from gpufabric.planner.network_share import networks_share
 from gpufabric.planner.plan import CandidatePlan, Plan
 from gpufabric.planner.quantity_words import fabric_label
@@ -43,9 +48,10 @@ class Pitfall:
     remedy: str
 
 
-def pitfalls(plan: Plan) -> tuple[Pitfall, ...]:
-    """Return the mistakes found in a plan's spec, those of the whole spec first."""
-    found = [*_skill(plan), *_vendor(plan), *_growth(plan), *_latency(plan), *_direct(plan)]
+def pitfalls(economics: Economics) -> tuple[Pitfall, ...]:
+    """Return the mistakes found in a plan's spec; GPUDirect RDMA that is off comes first."""
+    plan = economics.plan
+    found = [*_direct(economics), *_skill(plan), *_vendor(plan), *_growth(plan), *_latency(plan)]
     for one in plan.candidates:
         found += [*_blocked(one), *_share(one, plan.catalog), *_unpriced(one)]
     return tuple(found)
@@ -141,12 +147,32 @@ def _latency(plan: Plan) -> Iterator[Pitfall]:
         )
 
 
-def _direct(plan: Plan) -> Iterator[Pitfall]:
-    if plan.requirement.workload.gpudirect is False:
+def _direct(economics: Economics) -> Iterator[Pitfall]:
+    """Yield what each candidate, bought, loses because GPUDirect RDMA is off."""
+    if economics.plan.requirement.workload.gpudirect is not False:
+        return
+    for cost in economics.costs:
+        case = cost.case
+        if case.offer is not None or case.is_hired:
+            continue
+        sentence = _("GPUDirect RDMA is off: all that GPUs send is copied through host memory.")
+        if case.facts.direct_performance is not None:
+            mended = evaluate(case.with_gpudirect(), economics.draws)
+            now = cost.outcome
+            hours = sum(
+                float(np.mean(now.lost_gpu_hours[n] - mended.lost_gpu_hours[n])) for n in LOSSES
+            )
+            sentence += " " + _(
+                "That takes {hours} GPU-hours a year: {usd} USD over {years} years."
+            ).format(
+                hours=number_text(hours),
+                usd=number_text(float(np.mean(now.total - mended.total))),
+                years=case.horizon_years,
+            )
         yield Pitfall(
             "gpudirect_off",
-            "",
-            _("GPUDirect RDMA is off: all that GPUs send is copied through host memory."),
+            cost.plan.name,
+            sentence,
             _("Load nvidia-peermem or use DMA-BUF; without it no network is worth its price."),
         )
 

@@ -48,6 +48,8 @@ class CandidatePlan:
         Hosts that the same switches hold at most in the same kind of network and tiers.
     forecast
         What the network makes of the spec's workload.
+    direct_forecast
+        The same with GPUDirect RDMA; None where the spec has it anyhow.
     """
 
     candidate: Candidate
@@ -59,6 +61,7 @@ class CandidatePlan:
     addressing: Addressing
     most_hosts: int
     forecast: WorkloadForecast
+    direct_forecast: WorkloadForecast | None = None
 
     @property
     def name(self) -> str:
@@ -183,7 +186,17 @@ def plan_candidate(
         addressing=address(cabling.fabric),
         most_hosts=most_hosts(design),
         forecast=forecast(requirement, design.host, cabling.fabric),
+        direct_forecast=_direct(requirement, design, cabling.fabric),
     )
+
+
+def _direct(requirement: Requirement, design: Design, fabric: Fabric) -> WorkloadForecast | None:
+    """The forecast as if GPUDirect RDMA were on, where the spec has it off."""
+    work = requirement.workload
+    if work.gpudirect is not False:
+        return None
+    mended = work.model_copy(update={"gpudirect": True})
+    return forecast(requirement.model_copy(update={"workload": mended}), design.host, fabric)
 
 
 def plan_all(requirement: Requirement, catalog: Catalog) -> Plan:

@@ -31,7 +31,12 @@ GROUP_COLOURS = {
 
 def performance_charts(plans: Sequence[CandidatePlan]) -> tuple[Chart, ...]:
     """Return the figures that the forecasts allow, bandwidth first."""
-    curves = [bandwidth_curves(plan.fabric, plan.design.host.gpu or "") for plan in plans]
+    curves = [
+        bandwidth_curves(
+            plan.fabric, plan.design.host.gpu or "", has_gpudirect=plan.direct_forecast is None
+        )
+        for plan in plans
+    ]
     charts: list[Chart] = []
     for place, (operation, title) in enumerate(_operations()):
         found = [

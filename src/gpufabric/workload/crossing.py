@@ -25,6 +25,7 @@ from gpufabric.workload.nccl_tuner import PEERS_AT_ONCE
 
 __all__ = [
     "CONNECTIONS",
+    "NON_BLOCKING",
     "Block",
     "Span",
     "blocks_of",
@@ -51,7 +52,7 @@ class Block:
     Parameters
     ----------
     name
-        ``leaf`` or ``pod``.
+        ``leaf`` or ``pod``; ``host`` where its own bridges are what blocks.
     n_hosts
         Hosts of a full block.
     ratio

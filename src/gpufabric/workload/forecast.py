@@ -15,6 +15,7 @@ import numpy as np
 
 from gpufabric.catalog.host import Host
 from gpufabric.core.errors import InputError
+from gpufabric.core.text import _
 from gpufabric.model.fabric import Fabric
 from gpufabric.model.requirement import Requirement
 from gpufabric.workload.closed_form import estimate
@@ -154,15 +155,18 @@ def forecast(requirement: Requirement, host: Host, fabric: Fabric) -> WorkloadFo
     -----
     Model and parallelism are the same for every candidate of a spec: they are chosen on a network
     that gives each NIC its full rate, so that candidates differ by their networks only. How a
-    candidate slows each group of ranks is reckoned by ``crossing``.
+    candidate slows each group of ranks is reckoned by ``crossing``; without GPUDirect RDMA hosts
+    slow all that leave them too (``network_view.copying_hosts``).
     """
     kind = requirement.workload.kind
     n_gpus = int(fabric.hosts.n_gpus[(fabric.hosts.role == 0) & (fabric.hosts.stage <= 0)].sum())
     try:
-        view = view_of(fabric, host.gpu)
+        view = view_of(fabric, host.gpu, has_gpudirect=requirement.workload.gpudirect is not False)
     except InputError as error:
         return WorkloadForecast(kind, host.gpu, n_gpus, unknown=_words(error))
     collectives, reasons = _collectives(view.cluster, view.blocks)
+    if any(block.name == "host" for block in view.blocks):
+        reasons += (_("What impairments cost is modelled, not fitted."),)
     bare = WorkloadForecast(
         kind, host.gpu, n_gpus, collectives, extrapolates=reasons, sources=_sources()
     )

@@ -44,7 +44,9 @@ class BandwidthCurve:
     high_gbytes_per_s: Floats
 
 
-def bandwidth_curves(fabric: Fabric, gpu: str) -> tuple[BandwidthCurve, ...]:
+def bandwidth_curves(
+    fabric: Fabric, gpu: str, *, has_gpudirect: bool = True
+) -> tuple[BandwidthCurve, ...]:
     """Return the curves of all-reduce and all-to-all; none where the GPU is unknown or alone.
 
     Parameters
@@ -53,9 +55,11 @@ def bandwidth_curves(fabric: Fabric, gpu: str) -> tuple[BandwidthCurve, ...]:
         The candidate's fabric; today's hosts and links are taken.
     gpu
         Model of its GPUs.
+    has_gpudirect
+        Whether NICs reach the GPUs' memory themselves.
     """
     try:
-        view = view_of(fabric, gpu)
+        view = view_of(fabric, gpu, has_gpudirect=has_gpudirect)
     except InputError:
         return ()
     if view.cluster.n_ranks < 2:

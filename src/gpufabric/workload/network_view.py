@@ -10,9 +10,13 @@ from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.model.fabric import Fabric
 from gpufabric.workload.cluster import Cluster
-from gpufabric.workload.crossing import Block, blocks_of
+from gpufabric.workload.crossing import NON_BLOCKING, Block, blocks_of
+from gpufabric.workload.impairment import IMPAIRMENTS, Ask, impair
 
-__all__ = ["NetworkView", "view_of"]
+__all__ = ["DIRECT_OFF", "NetworkView", "copying_hosts", "view_of"]
+
+DIRECT_OFF = Ask(IMPAIRMENTS["gdr_off"], 1.0)
+"""GPUDirect RDMA is off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +30,7 @@ class NetworkView:
     cluster
         Today's hosts, each NIC at its full rate.
     blocks
-        Hosts that share uplinks.
+        Hosts that share uplinks; without GPUDirect RDMA each host is one too (`copying_hosts`).
     """
 
     fabric: Fabric
@@ -43,7 +47,9 @@ class NetworkView:
         return round(int(rows.sum()) * self.cluster.n_domains / max(1, n_hosts))
 
 
-def view_of(fabric: Fabric, gpu: str, n_ranks: int | None = None) -> NetworkView:
+def view_of(
+    fabric: Fabric, gpu: str, n_ranks: int | None = None, *, has_gpudirect: bool = True
+) -> NetworkView:
     """Return a fabric as workloads see it.
 
     Parameters
@@ -54,6 +60,8 @@ def view_of(fabric: Fabric, gpu: str, n_ranks: int | None = None) -> NetworkView
         Model of its GPUs.
     n_ranks
         The first so many GPUs take part: whole hosts, or a part of one. All where None.
+    has_gpudirect
+        Whether NICs reach the GPUs' memory themselves.
 
     Raises
     ------
@@ -79,7 +87,25 @@ def view_of(fabric: Fabric, gpu: str, n_ranks: int | None = None) -> NetworkView
         "rdma",
         n_nics=max(1, n_nics * inside // each),
     )
-    return NetworkView(fabric, cluster, blocks_of(fabric))
+    copying = () if has_gpudirect else copying_hosts(cluster)
+    return NetworkView(fabric, cluster, (*copying, *blocks_of(fabric)))
+
+
+def copying_hosts(cluster: Cluster) -> tuple[Block, ...]:
+    """Return each host as a block whose NICs are its uplinks, where GPUDirect RDMA is off.
+
+    All that leaves a host crosses the bridges to its memory twice (`impairment`), so that its NICs
+    get `ratio` times less than they could send. Every group that leaves its host is then at least
+    that much slower, whatever the network does to it. None where hosts lose nothing by it.
+    """
+    if not DIRECT_OFF.impairment.applies_to(cluster):
+        return ()
+    full = cluster.wire_gbytes_per_s
+    left = impair(cluster, (DIRECT_OFF,)).cluster.wire_gbytes_per_s
+    if full is None or left is None or full / left <= NON_BLOCKING:
+        return ()
+    n, gbps = cluster.n_nics, 8 * full / cluster.n_nics
+    return (Block("host", 1, full / left, cluster.n_domains, n, n, gbps, gbps * left / full),)
 
 
 def _part(n_hosts: int, each: int, n_ranks: int | None) -> tuple[int, int]:
