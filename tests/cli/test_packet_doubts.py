@@ -92,3 +92,21 @@ def test_a_comparison_warns(capsys: Capture, made: Path) -> None:
 def test_a_search_warns(capsys: Capture, made: Path) -> None:
     ended = with_odd(capsys, made, "tune", "ecn", "--traffic", "incast", "--seeds", "1", *QUICK)
     assert sum(SAID in one for one in json.loads(ended.out)["assumed"]) == 1
+
+
+def test_a_sweep_names_the_points_once(capsys: Capture, tmp_path: Path) -> None:
+    save_fabric(fabric(RAIL), tmp_path / "rail.fab")
+    words = ("simulate", "traffic", str(tmp_path / "rail.fab"), "--engine", "packet")
+    axes = ("--sweep", "ecn.kmin_bytes=1e5,3e6", "--sweep", "ecn.kmax_bytes=2e5,4e6")
+    few = ("--pattern", "incast", *QUICK[:-1], "--seeds", "2")
+    folder = tmp_path / "out"
+    ended = run(capsys, *words, *few, *axes, "-o", str(folder))
+    assert (ended.code, ended.err) == (0, "")
+    told = " ".join(ended.out.split())
+    assert told.count(SAID) == 1
+    assert "ecn.kmin_bytes=3e6 ecn.kmax_bytes=2e5" in told
+    (warning,) = json.loads((folder / "sweep.json").read_text())["warnings"]
+    assert warning in told
+    assert "ecn.kmin_bytes=3e6" in (folder / "sweep.html").read_text()
+    right = run(capsys, *words, *few, "--sweep", "ecn.kmin_bytes=1e5,2e5", "--json")
+    assert json.loads(right.out)["warnings"] == []

@@ -44,6 +44,7 @@ from gpufabric.sim.sweep import (
     model_of,
     parse_axes,
     run_sweep,
+    warnings_of,
 )
 from gpufabric.sim.sweep_journal import open_journal
 from gpufabric.sim.traffic_result import TrafficResult
@@ -355,7 +356,8 @@ def _sweep(request: Request) -> None:
         progress_bar(_("runs"), len(points)) as told,
     ):
         rows = run_sweep(points, plants, journal, told)
-    _tell_sweep(request, axes, rows, _sweep_head(request, numbers, plants))
+    head = {**_sweep_head(request, numbers, plants), "warnings": warnings_of(points)}
+    _tell_sweep(request, axes, rows, head)
 
 
 def _plants(
@@ -406,7 +408,7 @@ def _tell_sweep(
         content = {**sweep_json(axes, rows, head), "files": [str(path) for path in paths]}
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False))
         return
-    print_sweep(axes, rows, terminal())
+    print_sweep(axes, rows, head["warnings"], terminal())
     _print_paths(paths)
 
 

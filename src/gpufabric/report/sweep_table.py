@@ -157,8 +157,10 @@ def _summary_values(axes: Sequence[Axis], rows: Sequence[SweepRow]) -> dict[str,
     return table
 
 
-def print_sweep(axes: Sequence[Axis], rows: Sequence[SweepRow], console: Console) -> None:
-    """Print a row for each combination: means over seeds, and the range of completion times."""
+def print_sweep(
+    axes: Sequence[Axis], rows: Sequence[SweepRow], warnings: Sequence[str], console: Console
+) -> None:
+    """Print a row for each combination: means over seeds, the range of completion times; doubts."""
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     for axis in axes:
         table.add_column(Text(axis.key), no_wrap=True)
@@ -182,6 +184,8 @@ def print_sweep(axes: Sequence[Axis], rows: Sequence[SweepRow], console: Console
             f"{lost['mean']:,.1f}".removesuffix(".0") if lost else "–",
         )
     console.print(table)
+    for warning in warnings:
+        console.print(Text(_("Warning") + " " + warning, "yellow"), soft_wrap=True)
 
 
 def _range(spread: dict[str, float] | None) -> str:
@@ -206,6 +210,7 @@ def _page(rows: Sequence[SweepRow], head: Mapping[str, Any]) -> str:
         (_("Fabrics"), ", ".join(str(one["hash"])[:16] for one in head["fabrics"])),
         (_("Runs"), str(len(rows))),
         (_("First seed"), str(head["seed"])),
+        *((_("Warning"), warning) for warning in head["warnings"]),
     ]
     return page(_("What-if: spread over seeds"), facts, figures)
 

@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
+from gpufabric.sim.packet_doubts import doubts
 from gpufabric.sim.packet_outcome import COUNTERS
 from gpufabric.sim.packet_run import PACKET_MODEL, run_with_engine
 from gpufabric.sim.profile import default_profile
@@ -45,6 +46,7 @@ __all__ = [
     "parse_axes",
     "run_sweep",
     "spread_of",
+    "warnings_of",
 ]
 
 METRICS = (
@@ -64,6 +66,8 @@ METRICS = (
 """Numbers kept of every run; units in their names, ``busiest`` the highest utilisation [1]."""
 
 MOST_POINTS = 100_000
+MOST_NAMED = 10
+"""Points that a warning names."""
 
 
 @dataclass(frozen=True)
@@ -317,6 +321,23 @@ def metrics_of(summary: Mapping[str, Any]) -> dict[str, float | None]:
     )
     counters = {name: summary["packets"][name] for name in COUNTERS} if "packets" in summary else {}
     return {**dict(zip(METRICS, values, strict=True)), **counters}
+
+
+def warnings_of(points: Sequence[Point]) -> list[str]:
+    """Return what is hardly meant of the settings that are varied, each once, with its points."""
+    places: dict[str, dict[str, None]] = {}
+    for point in points:
+        profile = point.scenario.profile
+        for doubt in () if profile is None else doubts(profile.config):
+            values = " ".join(f"{key}={value}" for key, value in point.values.items())
+            places.setdefault(f"{doubt.topic}: {doubt.why}", {})[values] = None
+    found = []
+    for words, named in places.items():
+        told = "; ".join(list(named)[:MOST_NAMED])
+        if len(named) > MOST_NAMED:
+            told += _(" and {n} more").format(n=len(named) - MOST_NAMED)
+        found.append(f"{words} ({told})" if told else words)
+    return found
 
 
 def by_combination(rows: Iterable[SweepRow]) -> list[tuple[Mapping[str, str], list[SweepRow]]]:
