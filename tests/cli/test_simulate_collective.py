@@ -15,7 +15,7 @@ from gpufabric.model.files import save_fabric
 from gpufabric.workload.closed_form import estimate
 from gpufabric.workload.on_fabric import cluster_of
 from tests.cli.running import Ended, run
-from tests.sim.plants import HALF_SMALL_LEAFS, RAIL, fabric, plant
+from tests.sim.plants import HALF_SMALL_LEAFS, INFINIBAND, RAIL, fabric, plant
 
 Capture = pytest.CaptureFixture[str]
 
@@ -347,3 +347,30 @@ def test_the_folder_holds_table_json_and_page(capsys: Capture, made: Path, tmp_p
     page = (tmp_path / "a/collective.html").read_text(encoding="utf-8")
     assert page.count('role="img"') == 2
     assert "NVLSTree/Simple" in page
+
+
+def test_sharp_runs_packet_by_packet_and_shows_its_trees(capsys: Capture, tmp_path: Path) -> None:
+    save_fabric(fabric(INFINIBAND), tmp_path / "ib.fab")
+    words = ("simulate", "collective", str(tmp_path / "ib.fab"), "--sizes", "1G")
+    on = ("--algo", "CollNetDirect", "--env", "NCCL_COLLNET_ENABLE=1", "--engine", "packet")
+    ended = run(capsys, *words, *on)
+    assert (ended.code, ended.err) == (0, "")
+    for told in ("SHARP tree, root", "leaf-su01-r0", "FCT [µs]", "packet by packet, busbw"):
+        assert told in " ".join(ended.out.split())
+    content = json.loads(run(capsys, *words, *on, "--json").out)
+    sharp = content["sharp"]["CollNetDirect"]
+    assert [tree["root"] for tree in sharp["trees"]] == [f"leaf-su01-r{r}" for r in range(8)]
+    assert sharp["fct_us"] == max(tree["fct_us"] for tree in sharp["trees"])
+    ended = run(capsys, *words, *on[:2], *on[4:])
+    assert ended.code == 2
+    assert "Add --env NCCL_COLLNET_ENABLE=1." in ended.err
+
+
+def test_roce_switches_do_not_add_up(capsys: Capture, made: Path) -> None:
+    on = ("--env", "NCCL_COLLNET_ENABLE=1", "--sizes", "1G")
+    ended = ask(capsys, made, "--algo", "CollNetChain", *on, "--engine", "packet")
+    assert ended.code == 2
+    assert "CollNetChain needs InfiniBand switches that add up (SHARP)" in ended.err
+    ended = ask(capsys, made, *on)
+    assert ended.code == 0
+    assert "NCCL_COLLNET_ENABLE: changes nothing here" in ended.out

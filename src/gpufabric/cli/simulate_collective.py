@@ -56,6 +56,7 @@ from gpufabric.workload.nccl_tuner import ALGORITHMS, PAIRWISE, PROTOCOLS, allow
 from gpufabric.workload.nccl_variables import NcclSettings, nccl_settings
 from gpufabric.workload.on_fabric import Contention, cluster_of, estimate_on_fabric
 from gpufabric.workload.operations import OPERATIONS, operation
+from gpufabric.workload.sharp_on_fabric import cluster_with_sharp
 
 __all__ = ["ENGINES", "CollectiveRequest", "collective", "run_collective", "sizes_of"]
 
@@ -197,6 +198,7 @@ def _reported(request: CollectiveRequest) -> CollectiveReport:
     cluster = settings.applied_to(cluster)
     request = _with_settings(request, settings)
     _check(request)
+    cluster = cluster_with_sharp(cluster, plant.fabric.protocol, request.forced[0])
     losses: dict[str, Contention] = {}
     if request.compare is not None:
         measured = parse_nccl_tests(_text(request.compare), str(request.compare), request.run)
@@ -218,14 +220,18 @@ def _reported(request: CollectiveRequest) -> CollectiveReport:
         _others(request, plant, cluster, kind, found.size_bytes),
         comparison,
         findings,
-        list(_notes(request, settings, kind)),
+        list(_notes(request, settings, kind, cluster)),
     )
 
 
-def _notes(request: CollectiveRequest, settings: NcclSettings, kind: str) -> Iterator[str]:
+def _notes(
+    request: CollectiveRequest, settings: NcclSettings, kind: str, cluster: Cluster
+) -> Iterator[str]:
     """What was asked for and does not change the times."""
     for name in settings.unused:
         yield _("{name}: its effect is not modelled.").format(name=name)
+    if settings.has_sharp and not cluster.has_sharp:
+        yield _("NCCL_COLLNET_ENABLE: changes nothing here, since RoCE switches do not add up.")
     if not settings.uses_pxn and (request.engine == "closed" or kind != "alltoall"):
         yield _("NCCL_PXN_DISABLE: changes all-to-all with --engine flow or packet only.")
     if (request.op or "").strip().lower().replace("-", "_").removesuffix("_perf") in UNEVEN:

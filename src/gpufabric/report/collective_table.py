@@ -21,6 +21,7 @@ from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.comparison import Comparison
 from gpufabric.workload.host_findings import HostFinding
 from gpufabric.workload.on_fabric import Contention
+from gpufabric.workload.sharp_on_fabric import SharpRun
 
 __all__ = [
     "SIZE_COLUMNS",
@@ -45,6 +46,10 @@ SIZE_COLUMNS = (
     FileColumn("high_gbytes_per_s", "number", "Upper end of the same [GB/s]."),
     FileColumn("measured_gbytes_per_s", "number", "Measured bus bandwidth; empty without one."),
 )
+
+
+MOST_TREES = 16
+"""Trees of SHARP that a terminal shows."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,11 @@ def collective_json(report: CollectiveReport) -> dict[str, Any]:
         "gpu": report.cluster.gpu,
         "seed": report.seed,
         "network_slowdown": {name: loss.slowdown for name, loss in report.losses.items()},
+        "sharp": {
+            name: loss.sharp.to_json()
+            for name, loss in report.losses.items()
+            if loss.sharp is not None
+        },
         "extrapolates": list(found.extrapolates),
         "rows": [
             {
@@ -248,8 +258,32 @@ def _print_sizes(report: CollectiveReport, console: Console) -> None:
     for name, loss in report.losses.items():
         text = _("{algorithm}: the network takes {factor:.3f} times as long as at full NIC rate.")
         console.print(text.format(algorithm=name, factor=loss.slowdown))
+        if loss.sharp is not None:
+            _print_sharp(name, loss.sharp, console)
     for reason in found.extrapolates:
         console.print(Text(_("Beyond what was measured: {reason}").format(reason=reason)))
+
+
+def _print_sharp(name: str, run: SharpRun, console: Console) -> None:
+    """Print the trees that the switches add up over, and what the network's part took."""
+    if run.took_us is not None and run.busbw_gbytes_per_s is not None:
+        text = _(
+            "{algorithm}: the network's part of {size} takes {us:.1f} µs packet by packet, busbw "
+            "{busbw:.1f} GB/s."
+        )
+        size, busbw = size_words(run.size_bytes), run.busbw_gbytes_per_s
+        console.print(text.format(algorithm=name, size=size, us=run.took_us, busbw=busbw))
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    headings = (_("SHARP tree, root"), _("NICs"), _("switches"), _("levels"), _("FCT [µs]"))
+    for at, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if at else "left", no_wrap=True)
+    for tree in run.trees[:MOST_TREES]:
+        took = "–" if tree.fct_us is None else f"{tree.fct_us:.1f}"
+        counts = (tree.n_members, tree.n_switches, tree.depth)
+        table.add_row(Text(tree.root), *map(str, counts), took)
+    console.print(table)
+    if len(run.trees) > MOST_TREES:
+        console.print(_("{n} trees in all; --json has them.").format(n=len(run.trees)))
 
 
 def _print_comparison(found: Comparison, console: Console) -> None:

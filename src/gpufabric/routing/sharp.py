@@ -9,6 +9,7 @@ III (trees, and in-network reduction of one message a child).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +22,10 @@ from gpufabric.routing.channels import Channels
 from gpufabric.routing.paths import AnyInts
 from gpufabric.routing.shortest import ShortestPaths, measure_distances
 
-__all__ = ["ReductionTree", "reduction_trees"]
+__all__ = ["ReductionTree", "reduction_trees", "trees_of_groups"]
 
 Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,32 @@ def reduction_trees(
     InputError
         If a member has no link, or no switch reaches all members of a network.
     """
+    n_edges, n_switches = len(shortest.channels.graph.channel), len(shortest.channels.network_of)
+    used, passed = np.zeros(n_edges, np.int64), np.zeros(n_switches, np.int64)
+    return _trees(shortest, members, n_trees, used, passed)
+
+
+def trees_of_groups(
+    shortest: ShortestPaths, groups: Sequence[AnyInts]
+) -> tuple[tuple[ReductionTree, ...], ...]:
+    """Return the trees of each group of NIC ports, one in every network that has some of it.
+
+    Trees of a group avoid the links and roots of those before it.
+
+    Raises
+    ------
+    InputError
+        As ``reduction_trees``.
+    """
+    n_edges, n_switches = len(shortest.channels.graph.channel), len(shortest.channels.network_of)
+    used, passed = np.zeros(n_edges, np.int64), np.zeros(n_switches, np.int64)
+    return tuple(_trees(shortest, members, 1, used, passed) for members in groups)
+
+
+def _trees(
+    shortest: ShortestPaths, members: AnyInts, n_trees: int, used: Longs, passed: Longs
+) -> tuple[ReductionTree, ...]:
+    """Return trees over `members`; the links and switches they use are counted up."""
     channels = shortest.channels
     members = np.unique(np.asarray(members, np.int32))
     unlinked = members[channels.leaf_of[members] < 0]
@@ -105,8 +133,6 @@ def reduction_trees(
         what = _("{host} has no link that is up.").format(host=name)
         raise InputError(Fault("members", what))
     network = channels.network_of[channels.leaf_of[members]]
-    used = np.zeros(len(channels.graph.channel), np.int64)
-    passed = np.zeros(len(channels.network_of), np.int64)
     trees = []
     for number in np.unique(network).tolist():
         mine = members[network == number]
@@ -117,7 +143,7 @@ def reduction_trees(
     return tuple(trees)
 
 
-def _root(shortest: ShortestPaths, members: Ints, passed: npt.NDArray[np.int64]) -> int:
+def _root(shortest: ShortestPaths, members: Ints, passed: Longs) -> int:
     """Switch from which the farthest leaf of the members is nearest."""
     channels = shortest.channels
     leafs = np.unique(channels.leaf_of[members])
@@ -135,9 +161,7 @@ def _root(shortest: ShortestPaths, members: Ints, passed: npt.NDArray[np.int64])
     return int(equal[np.argmin(passed[equal])])
 
 
-def _grow(
-    channels: Channels, root: int, members: Ints, used: npt.NDArray[np.int64]
-) -> ReductionTree:
+def _grow(channels: Channels, root: int, members: Ints, used: Longs) -> ReductionTree:
     """Lead every leaf to the root, or to a switch that is led there already."""
     _networks, way = measure_distances(
         channels, np.array([root], np.int32), up_down=channels.is_tiered

@@ -35,7 +35,7 @@ from gpufabric.sim.scenario import Scenario, check_scenario
 from gpufabric.sim.traffic import Traffic
 from gpufabric.topology.decision import Decision
 
-__all__ = ["PreparedRun", "check_crossing", "prepare"]
+__all__ = ["PreparedRun", "check_crossing", "link_faults", "prepare"]
 
 Floats = NDArray[np.float64]
 
@@ -114,7 +114,7 @@ class PreparedRun:
         )
         return replace(
             problem,
-            faults=(*_link_faults(self.failures), *self.faults, *faults),
+            faults=(*link_faults(self.failures), *self.faults, *faults),
             hops=self.hops,
             hops_from_us=self.hops_from_us,
             after=self._after(),
@@ -182,7 +182,7 @@ def prepare(plant: Plant, scenario: Scenario, traffic: Traffic | None = None) ->
     )
     now = plant.channels.with_failures(links=down_links(failures, 0.0).tolist())
     wires = wires_of(plant.fabric, plant.channels)
-    links = _link_faults(failures)
+    links = link_faults(failures)
     faults = placed_faults(scenario.faults, plant.channels, wires, profile.config, links)
     hops, hops_from_us = _hops(plant, scenario, failures, wires)
     pairs = queue_pairs_of(routes, now)
@@ -242,7 +242,7 @@ def _check_waits(prepared: PreparedRun) -> None:
         raise InputError(Fault(f"{traffic.name}: after", what, remedy=remedy))
 
 
-def _link_faults(failures: Sequence[Failure]) -> list[PacketFault]:
+def link_faults(failures: Sequence[Failure]) -> list[PacketFault]:
     """Return the links that go down in the run; those down at its begin have been routed around."""
     return [
         LinkDown(2 * int(link), failure.from_s * US_PER_S, failure.until_s * US_PER_S)

@@ -7,8 +7,9 @@ all children have come, and down to every child when that of the parent has.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,22 @@ from gpufabric.routing.sharp import ReductionTree
 from gpufabric.sim.flow_problem import Paths
 from gpufabric.sim.packet_messages import After, Operation
 from gpufabric.sim.packet_problem import PacketProblem, Wires
+from gpufabric.sim.row_arrays import below
 
-__all__ = ["AddingTree", "Sharp", "SharpProblem", "sharp_problem"]
+__all__ = [
+    "MOST_MESSAGES",
+    "AddingTree",
+    "Sharp",
+    "SharpProblem",
+    "n_messages_of",
+    "sharp_problem",
+    "sharp_problems",
+]
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
+
+T = TypeVar("T")
 
 MOST_MESSAGES = 10_000_000
 
@@ -78,10 +90,11 @@ class AddingTree:
 
 
 class SharpProblem(NamedTuple):
-    """What the engine is asked, and which messages bring members the sum."""
+    """What the engine is asked, which messages bring members the sum, and how many in each tree."""
 
     problem: PacketProblem
     to_members: Ints
+    n_ends: tuple[int, ...]
 
 
 def sharp_problem(
@@ -134,7 +147,77 @@ def sharp_problem(
         ),
     )
     last = edges.size + np.arange(tree.members.size)
-    return SharpProblem(problem, (n_segments * last[:, None] + segment).ravel().astype(np.int32))
+    ends = (n_segments * last[:, None] + segment).ravel().astype(np.int32)
+    return SharpProblem(problem, ends, (ends.size,))
+
+
+def sharp_problems(
+    wires: Wires,
+    trees: Sequence[AddingTree],
+    size_bytes: Sequence[int],
+    sharp: Sharp | None = None,
+) -> SharpProblem:
+    """Return the messages of several all-reduces at once, each over a tree of its own.
+
+    Parameters
+    ----------
+    wires
+        The fabric's channels.
+    trees
+        One at least; they may share links.
+    size_bytes
+        Of each tree, what every member has, and gets [byte].
+    sharp
+        How switches add up.
+
+    Raises
+    ------
+    InputError
+        If a tree is none, or its messages are too many.
+    """
+    parts: list[SharpProblem] = []
+    for tree, size in zip(trees, size_bytes, strict=True):
+        parts.append(sharp_problem(wires, tree, size, sharp))
+        wires = parts[-1].problem.wires
+    return _together(parts)
+
+
+def _together(parts: Sequence[SharpProblem]) -> SharpProblem:
+    """Return the problems as one; each has the channels of those before it."""
+    problems = [part.problem for part in parts]
+    n_messages = np.cumsum([0, *(one.n_flows for one in problems)])
+    n_pairs = np.cumsum([0, *(len(one.paths.first) - 1 for one in problems)])
+    pair = [_given(one.path) + n for one, n in zip(problems, n_pairs[:-1], strict=True)]
+    waits = [_given(one.after) for one in problems]
+    delays = [_given(one.delay_ps) for one in waits]
+    after = below([Paths(one.first, one.flow) for one in waits])
+    shift = np.repeat(n_messages[:-1], [one.flow.size for one in waits])
+    numbers = np.concatenate(pair).astype(np.int32)
+    problem = PacketProblem(
+        problems[-1].wires,
+        below([one.paths for one in problems]),
+        below([one.back for one in problems]),
+        np.concatenate([one.size_bytes for one in problems]),
+        path=numbers,
+        queue_pair=numbers,
+        operation=np.concatenate([_given(one.operation) for one in problems]),
+        after=After(after.first, (after.channel + shift).astype(np.int32), np.concatenate(delays)),
+    )
+    ends = [part.to_members + n for part, n in zip(parts, n_messages[:-1], strict=True)]
+    n_ends = tuple(part.to_members.size for part in parts)
+    return SharpProblem(problem, np.concatenate(ends).astype(np.int32), n_ends)
+
+
+def _given(value: T | None) -> T:
+    """Return what ``sharp_problem`` always gives."""
+    assert value is not None
+    return value
+
+
+def n_messages_of(tree: AddingTree, size_bytes: int, sharp: Sharp | None = None) -> int:
+    """Return how many messages an all-reduce over a tree is."""
+    segment_bytes = (sharp or Sharp()).segment_bytes
+    return 2 * (tree.members.size + tree.parents.size) * max(1, -(-size_bytes // segment_bytes))
 
 
 def _check(wires: Wires, tree: AddingTree, n_messages: int) -> None:

@@ -28,6 +28,7 @@ from gpufabric.workload.cluster import Cluster
 from gpufabric.workload.collectives import schedule_of
 from gpufabric.workload.nccl_tuner import choose
 from gpufabric.workload.schedule import Schedule
+from gpufabric.workload.sharp_on_fabric import SharpRun, run_sharp
 
 __all__ = [
     "Contention",
@@ -58,10 +59,13 @@ class Contention:
         Time of the network phases against that at full NIC rate; 1 without any loss.
     results
         The run of each phase that crosses the network.
+    sharp
+        What the network's switches added up, where they do.
     """
 
     slowdown: float
     results: tuple[TrafficResult, ...]
+    sharp: SharpRun | None = None
 
 
 def cluster_of(plant: Plant, catalog: Catalog, n_ranks: int | None = None) -> Cluster:
@@ -229,7 +233,11 @@ def estimate_on_fabric(
         if name not in found:
             by_rail = scenario.cross_rail != "fabric"
             schedule = schedule_of(cluster, op, name, probe, by_rail=by_rail)
-            found[name] = contention(plant, schedule, scenario)
+            found[name] = (
+                _added_up(plant, cluster, probe, scenario)
+                if name.startswith("CollNet")
+                else contention(plant, schedule, scenario)
+            )
         wire = cluster.wire_gbytes_per_s
         slowed = cluster
         if wire is not None:
@@ -239,3 +247,8 @@ def estimate_on_fabric(
         times[mine], low[mine], high[mine] = part.time_us, part.low_us, part.high_us
         reasons, factor = part.extrapolates, part.factor
     return Estimate(sizes, times, low, high, choices, factor, reasons), found
+
+
+def _added_up(plant: Plant, cluster: Cluster, size_bytes: float, scenario: Scenario) -> Contention:
+    run = run_sharp(plant, cluster, size_bytes, scenario)
+    return Contention(run.slowdown, (), run)
