@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from gpufabric.report.packet_names import plain_names
+from gpufabric.report.packet_page import packet_page
 from gpufabric.report.packet_trace import packet_trace, write_packet_trace
 from gpufabric.sim.packet import Recording, simulate_packets
+from gpufabric.sim.packet_config import Watchdog
+from gpufabric.sim.packet_faults import LinkDown, PauseStorm
 from gpufabric.sim.packet_pauses import pause_roots, pause_spans
 from tests.sim.packet_cases import incast
 from tests.sim.test_packet_deadlock import SHALLOW, ring
@@ -67,3 +71,20 @@ def test_a_run_that_notes_nothing_has_its_flows() -> None:
     problem = incast(2, 10_000)
     trace = packet_trace(problem, simulate_packets(problem), plain_names(problem.wires))
     assert {event["pid"] for event in trace["traceEvents"]} == {1}
+
+
+def test_faults_and_what_the_watchdog_ended_stand_in_the_trace() -> None:
+    storm = PauseStorm(int(TREE.wires.reverse[9]), 10.0, 60.0)
+    late = LinkDown(0, 1e6)
+    problem = replace(TREE, faults=(storm, late))
+    config = replace(PAUSING, watchdog=Watchdog(detect_us=20.0, restore_us=20.0))
+    result = simulate_packets(problem, config, recording=Recording(bins=0), until_ps=100_000_000)
+    events = packet_trace(problem, result, plain_names(problem.wires))["traceEvents"]
+    (fault,) = [event for event in events if event.get("cat") == "fault"]
+    assert (fault["ts"], fault["dur"]) == (10.0, 50.0)
+    assert fault["name"] == "pause-storm: NIC 4 → switch 1"
+    assert any(event.get("args", {}).get("is_ended_by_watchdog") for event in events)
+    text = packet_page(problem, result, plain_names(problem.wires))
+    assert "What was made to go wrong" in text
+    assert "<td>pause-storm</td>" in text or ">pause-storm<" in text
+    assert "the watchdog ended" in text

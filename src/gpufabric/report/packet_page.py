@@ -9,6 +9,7 @@ import numpy as np
 from gpufabric.core.files import write_text
 from gpufabric.core.text import _
 from gpufabric.report.html_page import cards, document, heading, section, table, told_list
+from gpufabric.report.packet_fault_words import faults_table
 from gpufabric.report.packet_figures import completion_figure, timeline_figure
 from gpufabric.report.packet_names import PortNames
 from gpufabric.report.packet_topology_figure import pause_figure
@@ -53,6 +54,9 @@ def packet_page(
     roots = [] if spans is None else pause_roots(spans)
     told = what_happened(problem, result, names, roots)
     parts = [told_list(told) + cards(key_figures(problem, result))]
+    if problem.faults:
+        asked = table(*faults_table(problem, names))
+        parts.append(heading(_("What was made to go wrong")) + asked)
     if result.series is not None and np.any(result.series.busy):
         figure = timeline_figure(problem, result, names)
         words = timeline_words(result, names)

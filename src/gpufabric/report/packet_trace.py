@@ -16,13 +16,14 @@ import numpy as np
 
 from gpufabric.core.files import write_text
 from gpufabric.core.text import _
+from gpufabric.report.packet_fault_words import fault_events
 from gpufabric.report.packet_names import PortNames
 from gpufabric.sim.packet import PacketProblem, PacketResult
-from gpufabric.sim.packet_pauses import PauseSpans, pause_spans, root_channel
+from gpufabric.sim.packet_pauses import Ending, PauseSpans, pause_spans, root_channel
 
 __all__ = ["packet_trace", "write_packet_trace"]
 
-FLOWS, PAUSES, QUEUES, RATES = range(1, 5)  # processes of the trace
+FLOWS, PAUSES, QUEUES, RATES, FAULTS = range(1, 6)  # processes of the trace
 MOST_FLOWS = 50_000
 """Flows shown: the slowest."""
 MOST_COUNTERS = 64
@@ -46,12 +47,14 @@ def packet_trace(problem: PacketProblem, result: PacketResult, names: PortNames)
     if result.pause_log is not None:
         events += _pauses(pause_spans(result.pause_log), names)
     events += _counters(problem, result, names)
+    events += fault_events(problem, result, names, FAULTS)
     used = {event["pid"] for event in events}
     words = {
         FLOWS: _("Flows"),
         PAUSES: _("Ports that stand still"),
         QUEUES: _("Queues [byte]"),
         RATES: _("Rates [Gb/s]"),
+        FAULTS: _("What was made to go wrong"),
     }
     heads = [_named("process_name", pid, 0, words[pid]) for pid in sorted(used)]
     return {"traceEvents": [*heads, *events], "displayTimeUnit": "ns"}
@@ -100,6 +103,7 @@ def _pauses(spans: PauseSpans, names: PortNames) -> Iterator[Event]:
             "waits_in": names.channels[at] if at >= 0 else _("not known"),
             "root": names.channels[root_channel(spans, span)],
             "level": int(spans.level[span]),
+            "is_ended_by_watchdog": bool(spans.ended[span] == Ending.WATCHDOG),
         }
         yield {
             "ph": "X",

@@ -191,6 +191,8 @@ def roots_table(roots: list[PauseRoot], names: PortNames) -> Table:
         port = f"{names.channels[root.channel]}, {names.traffic(root.traffic)}"
         if root.is_nic:
             port = _("{port} (the NIC pauses)").format(port=port)
+        if root.n_overruled:
+            port += _("; the watchdog ended {n}").format(n=root.n_overruled)
         figures: list[Any] = [f"{root.n_pauses:,}", _time(root.paused_ps)]
         rows.append(
             [port, _time(root.from_ps), *figures, str(len(root.channels)), str(root.levels)]
