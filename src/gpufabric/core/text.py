@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import importlib.resources
+from collections.abc import Iterable
 from contextvars import ContextVar
 
 from babel.messages.pofile import read_po
 
-__all__ = ["LANGUAGES", "_", "current_language", "use_language"]
+__all__ = ["LANGUAGES", "_", "current_language", "listed", "sentences", "titled", "use_language"]
 
 LANGUAGES = {"en": "English", "zh_CN": "简体中文"}
 
@@ -45,6 +46,21 @@ def _messages(language: str) -> dict[str, str]:
         for message in catalogue
         if message.id and message.string
     }
+
+
+def sentences(*parts: str) -> str:
+    """Return sentences one after the other; Chinese puts no space between them."""
+    return ("" if _language.get() == "zh_CN" else " ").join(part for part in parts if part)
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Return things one after the other, with the comma of the language between them."""
+    return ("\uff0c" if _language.get() == "zh_CN" else ", ").join(parts)
+
+
+def titled(title: str, words: str) -> str:
+    """Return words with a title before them, and the colon of the language between."""
+    return f"{title}\uff1a{words}" if _language.get() == "zh_CN" else f"{title}: {words}"
 
 
 def _(message: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from gpufabric.core.text import _
+from gpufabric.core.text import _, listed
+from gpufabric.planner.quantity_words import SHARES, skill_label, unit_words
 
 __all__ = ["Change", "Flip", "Knob", "flip", "number_text"]
 
@@ -191,35 +192,38 @@ def _sentence(knob: Knob, advised: str, below: Change | None, above: Change | No
     parts = []
     if below is not None:
         what = (
-            _("below {value}{unit} {winner} is best")
+            _("{winner} is best below {value}{unit}")
             if knob.is_continuous
-            else _("down from {value}{unit} {winner} is best")
+            else _("{winner} is best from {value}{unit} down")
         )
         parts.append(
             what.format(value=_told(knob, below.value), unit=_unit(knob), winner=below.winner)
         )
     if above is not None:
         what = (
-            _("above {value}{unit} {winner} is best")
+            _("{winner} is best above {value}{unit}")
             if knob.is_continuous
-            else _("up from {value}{unit} {winner} is best")
+            else _("{winner} is best from {value}{unit} up")
         )
         parts.append(
             what.format(value=_told(knob, above.value), unit=_unit(knob), winner=above.winner)
         )
     words = _("in the mean {value}{unit}") if knob.is_drawn else _("now {value}{unit}")
     now = words.format(value=_told(knob, knob.now), unit=_unit(knob))
-    return f"{knob.label}: {', '.join(parts)} ({now})."
+    what = _("{label}: {changes} ({now}).")
+    return what.format(label=knob.label, changes=listed(parts), now=now)
 
 
 def _told(knob: Knob, value: float) -> str:
     if knob.names:
-        return knob.names[round(value)]
-    return number_text(value)
+        return skill_label(knob.names[round(value)])
+    return number_text(100 * value if knob.unit in SHARES else value)
 
 
 def _unit(knob: Knob) -> str:
-    return f" {knob.unit}" if knob.unit not in ("", "1", "share") else ""
+    if knob.unit in SHARES:
+        return " %"
+    return f" {unit_words(knob.unit)}" if knob.unit not in ("", "1") else ""
 
 
 def number_text(value: float) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from gpufabric.core.text import _
 
-__all__ = ["fabric_label", "quantity_label", "skill_label"]
+__all__ = ["SHARES", "fabric_label", "quantity_label", "skill_label", "unit_words"]
 
 FABRICS = ("infiniband", "roce")
+SHARES = ("share", "1/year")
+"""Units of numbers that are told as percentages."""
 SKILLS = ("none", "basic", "expert")
 
 
@@ -36,6 +38,28 @@ def quantity_label(key: str) -> str:
 def fabric_label(fabric: str) -> str:
     """Return the name of a fabric."""
     return {"infiniband": "InfiniBand", "roce": "RoCE"}.get(fabric, fabric)
+
+
+def unit_words(unit: str) -> str:
+    """Return a unit as it is told after a number."""
+    words = {
+        "week": _("weeks"),
+        "month": _("months"),
+        "USD/month": _("USD/month"),
+        "USD/year": _("USD/year"),
+        "USD/h": _("USD/h"),
+        "USD/(GPU h)": _("USD/(GPU h)"),
+        "USD/(RU month)": _("USD/(RU month)"),
+        "USD/(switch year)": _("USD/(switch year)"),
+        "1/(GPU year)": _("per GPU and year"),
+        "1/(NIC year)": _("per NIC and year"),
+        "1/(link year)": _("per link and year"),
+        "1/(switch year)": _("per switch and year"),
+        "FTE": _("FTE"),
+        "FTE/100 switches": _("FTE per 100 switches"),
+        "of the middle price": _("of the middle price"),
+    }
+    return words.get(unit, unit)
 
 
 def skill_label(skill: str) -> str:

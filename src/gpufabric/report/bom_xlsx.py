@@ -30,7 +30,7 @@ from gpufabric.report.workbook_format import (
 from gpufabric.report.workload_sheet import workload_sheet
 from gpufabric.topology.bill import SECTIONS
 
-__all__ = ["bom_xlsx"]
+__all__ = ["bom_xlsx", "section_words"]
 
 _QUANTITY, _SPARES, _LATER = 6, 7, 8
 _UNIT, _TOTAL, _SPARE_TOTAL, _LATER_TOTAL = 9, 12, 15, 16
@@ -91,7 +91,7 @@ def _summary_rows(page: Page, plan: Plan, bills: Sequence[_Totals]) -> None:
         page.add([fact.label, *(value or "–" for value in fact.values)])
     page.skip()
     page.add([_("Sums of the bills, live [USD]")], is_bold=True)
-    for section, words in _section_words().items():
+    for section, words in section_words().items():
         for label, offset in ((_("low"), 0), (_("middle"), 1), (_("high"), 2)):
             values = [
                 Formula(
@@ -126,7 +126,8 @@ def _rate_rows(page: Page, plan: Plan, bills: Sequence[_Totals]) -> None:
         page.add([words, *values])
 
 
-def _section_words() -> dict[str, str]:
+def section_words() -> dict[str, str]:
+    """Return what each section of a bill is called."""
     return {
         "hosts": _("Hosts with NICs"),
         "compute": _("Compute fabric"),
@@ -223,7 +224,7 @@ def _section_row(page: Page, plan: CandidatePlan, section: str, span: tuple[int,
         )
         for column in _SUMMED
     ]
-    return page.add([_section_words()[section], *[None] * (_TOTAL - 1), *sums], is_bold=True)
+    return page.add([section_words()[section], *[None] * (_TOTAL - 1), *sums], is_bold=True)
 
 
 def _total_row(page: Page, plan: CandidatePlan, span: tuple[int, int]) -> int:
@@ -231,7 +232,7 @@ def _total_row(page: Page, plan: CandidatePlan, span: tuple[int, int]) -> int:
         Formula(f"=SUM({column_range(column, *span)})", _summed(plan, column, ""))
         for column in _SUMMED
     ]
-    return page.add([_section_words()["total"], *[None] * (_TOTAL - 1), *sums], is_bold=True)
+    return page.add([section_words()["total"], *[None] * (_TOTAL - 1), *sums], is_bold=True)
 
 
 def _summed(plan: CandidatePlan, column: int, section: str) -> float:

@@ -7,6 +7,7 @@ costs a second for every ten of them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -16,9 +17,12 @@ from gpufabric.core.text import _
 from gpufabric.report.figure_style import GRID, HAIRLINE, INK, rail_colour
 from gpufabric.workload.forecast import told_digits
 
-__all__ = ["Chart", "chart_html", "charts_json", "data_table", "layout", "percent"]
+__all__ = ["Chart", "chart_html", "charts_json", "data_table", "layout", "percent", "signed"]
 
+MINUS = "\u2212"
 FONT = "Inter, Segoe UI, Helvetica Neue, Arial, Noto Sans CJK SC, sans-serif"
+
+_UNIT = re.compile(r"(\[[^\]]+\])")
 
 LEGEND = {
     "orientation": "h",
@@ -89,6 +93,17 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.1 or share == 0 else f"{100 * share:.1f} %"
 
 
+def signed(value: float) -> str:
+    """Return a number with two digits and its sign.
+
+    Examples
+    --------
+    >>> signed(0.472), signed(-0.5)
+    ('+0.47', '\u22120.50')
+    """
+    return f"{value:+,.2f}".replace("-", MINUS)
+
+
 def data_table(
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -98,7 +113,7 @@ def data_table(
 ) -> str:
     """Return a table whose first column tells what a row is; a ranking has the best one first."""
     look = ' class="tight"' if is_ranking else ""
-    head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in heads)
+    head = "".join(f'<th scope="col">{_kept(cell)}</th>' for cell in heads)
     body = "".join(
         f"<tr{' class=best' if is_ranking and at == 0 else ''}>"
         f'<th scope="row">{escape(row[0])}</th>'
@@ -111,6 +126,11 @@ def data_table(
         f'<div class="scroll" tabindex="0"{label}><table{look}><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _kept(heading: str) -> str:
+    """Return a heading in which no line ends within a unit."""
+    return _UNIT.sub(r'<span class="unit">\1</span>', escape(heading))
 
 
 def chart_html(chart: Chart) -> str:

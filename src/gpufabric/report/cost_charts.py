@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpufabric.core.text import _
+from gpufabric.core.text import _, sentences
 from gpufabric.cost.outcome import GROUPS, group_of
 from gpufabric.cost.uncertainty import Band
 from gpufabric.planner.advice import Advice, BreakEven
@@ -18,7 +18,7 @@ from gpufabric.planner.cost_words import item_label
 from gpufabric.planner.economics import CaseCost
 from gpufabric.report.amounts import Currency
 from gpufabric.report.case_look import candidate_colour, case_dash
-from gpufabric.report.chart import Chart, layout
+from gpufabric.report.chart import Chart, layout, signed
 from gpufabric.report.figure_style import INK, QUIET, SPINE, rail_colour, tinted
 
 __all__ = ["cost_charts", "crossing_words", "group_words"]
@@ -36,7 +36,7 @@ LEAST_SHARE = 0.004
 """Share of the total below which an item is summed up with others."""
 MOST_CASES = 12
 """Cases that a figure shows."""
-MOST_LINES = 5
+MOST_LINES = 6
 """Lines of the cost over time."""
 
 
@@ -175,7 +175,7 @@ def _waterfall(cost: CaseCost, currency: Currency) -> Chart:
     at, steps = 0.0, []
     for group, label, value in _told_items(amounts, LEAST_SHARE * abs(cost.total.mean)):
         length = _million(value, currency)
-        steps.append(_Step(label, at, length, GROUP_COLOURS.get(group, QUIET), f"{length:+,.2f}"))
+        steps.append(_Step(label, at, length, GROUP_COLOURS.get(group, QUIET), signed(length)))
         at += length
     steps.append(_Step(_("total"), 0.0, at, TOTAL_COLOUR, f"{at:,.2f}"))
     words = _(
@@ -199,7 +199,7 @@ def _margin(best: CaseCost, other: CaseCost, currency: Currency) -> Chart:
     for _group, label, value in told:
         length = _million(value, currency)
         colour = rail_colour(3) if length > 0 else rail_colour(4)
-        steps.append(_Step(label, at, length, colour, f"{length:+,.2f}"))
+        steps.append(_Step(label, at, length, colour, signed(length)))
         at += length
     steps.append(_Step(other.name, 0.0, at, TOTAL_COLOUR, f"{at:,.2f}"))
     words = _(
@@ -355,7 +355,7 @@ def _time_words(advice: Advice, shown: Container[str]) -> str:
         for one in advice.break_evens
         if one.bought in shown and one.subscribed in shown
     ]
-    return " ".join([words, *told])
+    return sentences(words, *told)
 
 
 def crossing_words(one: BreakEven) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpufabric.core.text import _
+from gpufabric.core.text import _, listed, sentences, titled
 from gpufabric.cost.outcome import evaluate
 from gpufabric.cost.quantity import one_draw
 from gpufabric.planner.advice import Advice, RankedCase
@@ -86,16 +86,18 @@ def decision_of(advice: Advice) -> Decision:
         ),
         conditions=_conditions(advice),
         wrong=_wrong(advice, currency),
-        ownership=" ".join(
-            crossing_words(one)
-            for one in advice.break_evens
-            if advice.winner in (one.bought, one.subscribed)
+        ownership=sentences(
+            *(
+                crossing_words(one)
+                for one in advice.break_evens
+                if advice.winner in (one.bought, one.subscribed)
+            )
         ),
         fabrics=_fabrics(advice, currency),
         work=_work(advice),
         pitfalls=tuple(
             (
-                f"{pitfall.candidate}: {pitfall.sentence}"
+                titled(pitfall.candidate, pitfall.sentence)
                 if pitfall.candidate
                 else pitfall.sentence,
                 pitfall.remedy,
@@ -115,13 +117,13 @@ def spec_words(advice: Advice) -> str:
         host=first.design.host.name,
     )
     name = plan.requirement.name
-    return f"{name}: {words}" if name else words
+    return titled(name, words) if name else words
 
 
 def network_words(plan: CandidatePlan) -> str:
     """Return a candidate's network in words: protocol, topology, switches."""
     switches = dict.fromkeys(one.name for one in plan.design.switches.by_tier().values())
-    return ", ".join([protocol_words(plan.fabric), family_words(plan.fabric), " + ".join(switches)])
+    return listed([protocol_words(plan.fabric), family_words(plan.fabric), " + ".join(switches)])
 
 
 def money_words(amount_usd: float, currency: Currency) -> str:
@@ -180,17 +182,22 @@ def _answer(advice: Advice, winner: RankedCase, currency: Currency) -> str:
     other = advice.ranked(advice.runner_up)
     gap = _decided(advice, other) - _decided(advice, winner)
     words = (
-        _("In nine of ten draws it stays under {cost} over {years} years, {gap} ({share}) less ")
+        _(
+            "In nine of ten draws it stays under {cost} over {years} years, {gap} ({share}) less "
+            "than the next best, {other}."
+        )
         if advice.decide_by == "p90"
-        else _("It costs {cost} over {years} years, {gap} ({share}) less ")
+        else _(
+            "It costs {cost} over {years} years, {gap} ({share}) less than the next best, {other}."
+        )
     )
-    told = words.format(
+    return words.format(
         cost=cost,
         years=advice.horizon_years,
         gap=money_words(gap, currency),
         share=percent(gap / abs(_decided(advice, other))),
+        other=other.label,
     )
-    return told + _("than the next best, {other}.").format(other=other.label)
 
 
 def _sure(advice: Advice) -> str:

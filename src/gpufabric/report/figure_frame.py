@@ -23,6 +23,7 @@ __all__ = ["Frame", "Key", "framed", "wrapped"]
 MARGIN = 28.0
 MIN_WIDTH = 860.0
 _GRID_STEP = 28
+_BETWEEN = " · "
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,22 @@ def wrapped(text: str, font: Font, width: float) -> Iterator[str]:
         yield line
 
 
+def _parted(text: str, width: float) -> Iterator[str]:
+    """Yield the lines of a subtitle, broken between its parts where these fit a line."""
+    line = ""
+    for part in text.split(_BETWEEN):
+        trial = f"{line}{_BETWEEN}{part}" if line else part
+        if SUBTITLE.width(trial) <= width:
+            line = trial
+            continue
+        if line:
+            yield line
+        *full, line = wrapped(part, SUBTITLE, width)
+        yield from full
+    if line:
+        yield line
+
+
 def framed(body: Drawing, size: tuple[float, float], frame: Frame, key: str) -> str:
     """Return the finished SVG of a `body` of the given width and height."""
     width = max(size[0] + 2 * MARGIN, MIN_WIDTH)
@@ -91,7 +108,7 @@ def framed(body: Drawing, size: tuple[float, float], frame: Frame, key: str) -> 
         drawing.text(MARGIN, y, line, TITLE)
         y += TITLE.size * 1.3
     y -= 4
-    for line in wrapped(frame.subtitle, SUBTITLE, inner):
+    for line in _parted(frame.subtitle, inner):
         drawing.text(MARGIN, y, line, SUBTITLE)
         y += SUBTITLE.size * 1.45
     y = _legend(drawing, frame.legend, y + 8, width)

@@ -13,6 +13,7 @@ __all__ = [
     "INK",
     "LABEL",
     "LATER",
+    "LETTERS",
     "MUTED",
     "PANEL",
     "QUIET",
@@ -39,6 +40,7 @@ CARD = "#ffffff"
 WARNING = "#b3261e"
 SPINE = "#3d5a80"
 CORE = "#293f5c"
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 LATER = {"stroke_dasharray": "4 3"}
 
 TITLE = Font(20, INK, bold=True)

@@ -8,13 +8,16 @@ from typing import Any
 
 from gpufabric.core.text import _
 from gpufabric.planner.advice import Advice, Change, Flip
+from gpufabric.planner.quantity_words import skill_label
 from gpufabric.report.case_look import case_colour
 from gpufabric.report.chart import Chart, layout
-from gpufabric.report.figure_style import HAIRLINE, INK
+from gpufabric.report.figure_style import HAIRLINE, INK, LETTERS, ink_on
 from gpufabric.report.risk_charts import number_words
 
 __all__ = ["closeness", "flip_chart", "nearest_flips"]
 
+WIDE = 1.15
+"""How many times its start a span ends at that has room for a letter."""
 NAMED = 0.4
 """How far the next skill of a team counts as, in natural logarithms of a number."""
 
@@ -48,14 +51,15 @@ def flip_chart(advice: Advice) -> Chart | None:
         return None
     names = _winners(advice, shown)
     labels = [one.label for one in shown]
-    data = [_bar(advice, name, shown) for name in names]
+    letters = dict(zip(names, LETTERS, strict=False))
+    data = [_bar(advice, name, shown, letters[name]) for name in names]
     return Chart(
         name="flips",
         title=_("What would turn the advice: one number turned, all others drawn"),
         words=_(
             "Each number goes from a part to a multiple of what it is today or in the mean (1); "
-            "the colour is the way that is then best. The nearer a change of colour is to the "
-            "line, the sooner settle that number."
+            "colour and letter are the way that is then best. The nearer a change is to the line, "
+            "the sooner settle that number."
         ),
         traces=data,
         layout=layout(
@@ -98,13 +102,13 @@ def _winners(advice: Advice, flips: Sequence[Flip]) -> list[str]:
     return [case.name for case in advice.ranking if case.name in found]
 
 
-def _bar(advice: Advice, name: str, flips: Sequence[Flip]) -> dict[str, Any]:
+def _bar(advice: Advice, name: str, flips: Sequence[Flip], letter: str) -> dict[str, Any]:
     case = advice.ranked(name)
     spans = [(one.label, *span) for one in flips for span in _spans(one, name)]
     return {
         "type": "bar",
         "orientation": "h",
-        "name": case.label,
+        "name": f"{letter} {case.label}",
         "y": [label for label, _low, _high in spans],
         "base": [low for _label, low, _high in spans],
         "x": [high - low for _label, low, high in spans],
@@ -112,6 +116,11 @@ def _bar(advice: Advice, name: str, flips: Sequence[Flip]) -> dict[str, Any]:
             "color": case_colour(advice, name),
             "line": {"color": HAIRLINE, "width": 0.5},
         },
+        "text": [letter if high > WIDE * low else "" for _label, low, high in spans],
+        "textposition": "inside",
+        "insidetextanchor": "middle",
+        "textangle": 0,
+        "textfont": {"size": 11, "color": ink_on(case_colour(advice, name))},
         "hovertemplate": "%{y}: %{base:.2f} – %{x:.2f}",
     }
 
@@ -139,7 +148,9 @@ def _edge(flip: Flip, left: float, right: float) -> float:
 
 
 def _now(flip: Flip) -> str:
-    return flip.names[round(flip.now)] if flip.names else number_words(flip.now, flip.unit)
+    if flip.names:
+        return skill_label(flip.names[round(flip.now)])
+    return number_words(flip.now, flip.unit)
 
 
 def _changes(flip: Flip) -> str:

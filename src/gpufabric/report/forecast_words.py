@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from gpufabric.core.text import _
+from gpufabric.core.text import _, listed, sentences
 from gpufabric.report.side_by_side import Fact
 from gpufabric.workload.forecast import WorkloadForecast
 
@@ -100,14 +100,14 @@ def forecast_notes(forecasts: Sequence[WorkloadForecast]) -> list[str]:
     if first is not None:
         notes.append(_("Workload: {words}.").format(words=_plan_words(first)))
         if first.assumed:
-            notes.append(_("Assumed for it: {words}").format(words=" ".join(first.assumed)))
+            notes.append(_("Assumed for it: {words}").format(words=sentences(*first.assumed)))
     reasons = [words for one in forecasts for words in one.extrapolates]
     if reasons:
-        words = " ".join(dict.fromkeys(reasons))
+        words = sentences(*dict.fromkeys(reasons))
         notes.append(_("Beyond what was measured: {reason}").format(reason=words))
     unknown = [words for one in forecasts for words in one.unknown]
     if unknown:
-        words = " ".join(dict.fromkeys(unknown))
+        words = sentences(*dict.fromkeys(unknown))
         notes.append(_("No forecast of the workload: {reason}").format(reason=words))
     if any(one.collectives for one in forecasts):
         words = _("Ranges are 80 % intervals.")
@@ -126,7 +126,7 @@ def _plan_words(one: WorkloadForecast) -> str:
         for name, letters in ways.items()
         if found.plan.get(name, 1) != 1
     ]
-    return ", ".join([found.model, *told, str(found.plan["precision"])])
+    return listed([found.model, *told, str(found.plan["precision"])])
 
 
 def _busbw(one: WorkloadForecast, operation: str) -> str:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpufabric.core.text import _
+from gpufabric.core.text import _, listed, sentences
 from gpufabric.planner.advice import Advice, ScaleCell, ScaleChart
 from gpufabric.planner.ranking import case_label
 from gpufabric.report.amounts import Currency
 from gpufabric.report.case_look import case_colour
 from gpufabric.report.chart import Chart, layout, percent
-from gpufabric.report.figure_style import HAIRLINE, INK, ink_on
+from gpufabric.report.figure_style import HAIRLINE, INK, LETTERS, ink_on
 
 __all__ = ["guide_chart"]
-
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def guide_chart(advice: Advice, guide: ScaleChart, currency: Currency) -> Chart:
@@ -149,11 +147,13 @@ def _words(advice: Advice, guide: ScaleChart, own: int) -> str:
         "is drawn."
     ).format(own=f"{own:,}")
     if guide.left_out:
-        words += " " + _("Could not be designed: {names}.").format(names=", ".join(guide.left_out))
+        told = _("Could not be designed: {names}.").format(names=listed(guide.left_out))
+        words = sentences(words, told)
     if guide.without_forecast:
-        words += " " + _("Without a forecast of the workload: {sizes} GPUs.").format(
-            sizes=", ".join(f"{size:,}" for size in guide.without_forecast)
+        told = _("Without a forecast of the workload: {sizes} GPUs.").format(
+            sizes=listed(f"{size:,}" for size in guide.without_forecast)
         )
+        words = sentences(words, told)
     if advice.decide_by == "p90":
-        words += " " + _("Winners are those whose P90 is least.")
+        words = sentences(words, _("Winners are those whose P90 is least."))
     return words

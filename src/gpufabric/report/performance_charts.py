@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gpufabric.core.text import _
+from gpufabric.core.text import _, listed, sentences
 from gpufabric.planner.compare import CandidatePlan
 from gpufabric.report.case_look import candidate_colour
 from gpufabric.report.chart import Chart, layout
@@ -80,9 +80,9 @@ def _bandwidth(operation: str, title: str, found: Sequence[_Curve]) -> Chart:
     data = [trace for number, name, curve in curves for trace in _band(number, name, curve)]
     words = _("Bus bandwidth as nccl-tests prints it; bands hold 80 % of what would be measured.")
     if len(curves) == 1 and len(found) > 1:
-        words += " " + _("All candidates have the same curve.")
+        words = sentences(words, _("All candidates have the same curve."))
         if all(_slowdown(plan, operation) <= 1.0 for _number, plan, _curve in found):
-            words += " " + _("None of their networks slows it.")
+            words = sentences(words, _("None of their networks slows it."))
     rows = [
         [
             _size_words(size),
@@ -197,7 +197,7 @@ def _steps(plans: Sequence[CandidatePlan]) -> Chart:
         for key in keys
     ]
     data.append(_whiskers(names, [one for _name, one in found]))
-    waits = ", ".join(f"{name} {100 * one.exposed_share:.1f} %" for name, one in found)
+    waits = listed(f"{name} {100 * one.exposed_share:.1f} %" for name, one in found)
     words = _(
         "One step of {model} by parts; of communication only what is not hidden behind compute "
         "shows. The mark spans what 80 % of runs would measure. GPUs wait for the network: {waits}."
@@ -321,9 +321,8 @@ def _jitter_words(found: Sequence[TrainingForecast]) -> str:
         "here and charged to no network."
     )
     if total > 0:
-        words += " " + _("They are {share:.0f} % of the mean lateness.").format(
-            share=100 * ranks / total
-        )
+        told = _("They are {share:.0f} % of the mean lateness.")
+        words = sentences(words, told.format(share=100 * ranks / total))
     return words
 
 
@@ -365,6 +364,7 @@ def _tokens(plans: Sequence[CandidatePlan]) -> Chart:
         "Time per output token of {model} on instances of {gpus} GPUs; jitter from messages that "
         "are late at random."
     ).format(model=found[0][1].model, gpus=found[0][1].instance_gpus)
+    words = sentences(words, _("The axis does not start at zero."))
     return Chart(
         name="jitter",
         title=_("Time per output token, and its tail"),

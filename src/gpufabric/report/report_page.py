@@ -10,7 +10,7 @@ from html import escape
 from plotly.offline import get_plotlyjs
 
 from gpufabric import __version__
-from gpufabric.core.text import _, current_language
+from gpufabric.core.text import _, current_language, titled
 from gpufabric.planner.advice import Advice
 from gpufabric.planner.compare import CandidatePlan, spec_hash
 from gpufabric.report.amounts import Currency, currency_of
@@ -171,8 +171,8 @@ def _compare(advice: Advice, currency: Currency) -> str:
 
 def _left_out(advice: Advice) -> str:
     """Tell which candidates are not here, and which ways another beats in everything."""
-    absent = [f"{one.name}: {one.why}" for one in advice.economics.plan.left_out]
-    beaten = [f"{one.name}: {one.sentence}" for one in advice.pareto if one.is_dominated]
+    absent = [titled(one.name, one.why) for one in advice.economics.plan.left_out]
+    beaten = [titled(one.name, one.sentence) for one in advice.pareto if one.is_dominated]
     parts = []
     if absent:
         parts.append(f"<h3>{escape(_('Candidates left out'))}</h3>{_items(absent)}")
@@ -267,11 +267,17 @@ def _drawn(plan: CandidatePlan, drawing: Drawings) -> str:
         (_("Racks of {name}").format(name=plan.name), drawing.racks),
     )
     figures = "".join(
-        f'<figure><div class="drawing" tabindex="0">{svg}</div>'
-        f"<figcaption>{escape(f'{title}: {words}.')}</figcaption></figure>\n"
+        f'<figure class="drawn"><div class="drawing" tabindex="0" style="--wide:{_width(svg)}px">'
+        f"{svg}</div>"
+        f"<figcaption>{escape(titled(title, words))}</figcaption></figure>\n"
         for title, svg in files
     )
     return f"<h3>{escape(plan.name)}</h3>{warnings}{figures}"
+
+
+def _width(svg: str) -> str:
+    """Return how many pixels a drawing is wide."""
+    return svg.partition(' width="')[2].partition('"')[0]
 
 
 def _performance(plans: Sequence[CandidatePlan], charts: Sequence[Chart]) -> str:

@@ -14,10 +14,10 @@ from gpufabric.cost.uncertainty import Swing, difference_of
 from gpufabric.planner.advice import Advice
 from gpufabric.planner.cost_words import item_label
 from gpufabric.planner.economics import CaseCost, Economics
-from gpufabric.planner.quantity_words import quantity_label
+from gpufabric.planner.quantity_words import SHARES, quantity_label, unit_words
 from gpufabric.report.amounts import Currency
 from gpufabric.report.case_look import case_colour
-from gpufabric.report.chart import Chart, layout
+from gpufabric.report.chart import Chart, layout, signed
 from gpufabric.report.figure_style import INK, rail_colour
 
 __all__ = ["failure_rows", "lost_chart", "margin_chart", "number_words", "tornado_chart"]
@@ -35,13 +35,13 @@ def number_words(value: float, unit: str = "") -> str:
     Examples
     --------
     >>> number_words(0.0144, "1/(link year)"), number_words(0.08, "share"), number_words(300000.0)
-    ('0.0144 1/(link year)', '8 %', '300,000')
+    ('0.0144 per link and year', '8 %', '300,000')
     """
-    if unit in ("share", "1/year"):
+    if unit in SHARES:
         return f"{float(f'{100 * value:.3g}'):g} %"
     exact = float(f"{value:.3g}")
     text = f"{exact:,.0f}" if abs(exact) >= 1000 else f"{exact:g}"
-    return text if unit in ("", "1") else f"{text} {unit}"
+    return text if unit in ("", "1") else f"{text} {unit_words(unit)}"
 
 
 # Tornado -------------------------------------------------------------------------------------
@@ -68,8 +68,8 @@ def tornado_chart(advice: Advice, currency: Currency) -> Chart:
     ).format(
         best=best.name,
         other=other.name,
-        centre=f"{centre:,.2f}",
-        mean=f"{(other.total.mean - best.total.mean) * currency.per_usd / 1e6:,.2f}",
+        centre=signed(centre),
+        mean=signed((other.total.mean - best.total.mean) * currency.per_usd / 1e6),
         code=currency.code,
     )
     return Chart(
@@ -116,12 +116,15 @@ def _side(
         "y": list(labels),
         "base": [centre] * len(ends),
         "x": [end - centre for end in ends],
-        "marker": {"color": rail_colour(4) if is_low else rail_colour(5)},
+        "marker": {
+            "color": rail_colour(4) if is_low else rail_colour(5),
+            "pattern": {"shape": "" if is_low else "/", "fgcolor": "#ffffff", "size": 6},
+        },
         "customdata": [
             [number_words(value, unit), end]
             for value, unit, end in zip(values, units, ends, strict=True)
         ],
-        "hovertemplate": "%{y} → %{customdata[1]:.3f}<extra></extra>",
+        "hovertemplate": "%{y}, %{customdata[0]}: %{customdata[1]:.3f}<extra></extra>",
     }
 
 
@@ -161,8 +164,8 @@ def margin_chart(advice: Advice, currency: Currency) -> Chart:
         share=f"{100 * wins:.0f}",
         mid=f"{p50:,.2f}",
         code=currency.code,
-        low=f"{p10:,.2f}",
-        high=f"{p90:,.2f}",
+        low=signed(p10),
+        high=signed(p90),
     )
     return Chart(
         name="margin-draws",
@@ -192,10 +195,21 @@ def margin_chart(advice: Advice, currency: Currency) -> Chart:
                 "zerolinecolor": INK,
             },
             yaxis={"title": {"text": _("share of draws")}, "tickformat": ".0%"},
+            margin={"l": 12, "r": 16, "t": 30, "b": 12},
+            annotations=_sides(best.name, other.name),
         ),
         heads=[_("Margin"), _("million {code}").format(code=currency.code)],
         rows=[["P10", f"{p10:,.3f}"], ["P50", f"{p50:,.3f}"], ["P90", f"{p90:,.3f}"]],
     )
+
+
+def _sides(best: str, other: str) -> list[dict[str, Any]]:
+    """Return the words beside zero, above the bars, that tell who is cheaper there."""
+    place = {"x": 0, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
+    return [
+        {"text": f"<b>← {other}</b>", **place, "xanchor": "right", "xshift": -6},
+        {"text": f"<b>{best} →</b>", **place, "xanchor": "left", "xshift": 6},
+    ]
 
 
 # Failures and repair -----------------------------------------------------------------------------
@@ -240,7 +254,7 @@ def lost_chart(costs: Sequence[CaseCost]) -> Chart:
         layout=layout(
             190 + 36 * len(names),
             barmode="stack",
-            xaxis={"title": {"text": _("GPU-hours")}, "rangemode": "tozero"},
+            xaxis={"title": {"text": _("GPU-hours")}, "rangemode": "tozero", "tickformat": ",d"},
             yaxis={"autorange": "reversed", "type": "category", "showgrid": False},
             bargap=0.32,
         ),

@@ -4,9 +4,38 @@
   const config = { displayModeBar: false, responsive: true };
   const narrow = () => window.innerWidth < 640;
 
+  // On a narrow screen words on an axis are broken into lines, so that the drawing has room.
+  const LINE = 17;
+  const wide = (text) => [...text].reduce((sum, one) => sum + (one > "\u2e80" ? 2 : 1), 0);
+  const broken = (text, most) => {
+    const lines = [""];
+    for (const part of String(text).match(/[\u2e80-\uffff]|[^\s\u2e80-\uffff]+|\s+/g) ?? []) {
+      const line = lines[lines.length - 1];
+      if (line && wide((line + part).trimEnd()) > most && !/^[\s，。；：、）]/.test(part)) {
+        lines[lines.length - 1] = line.trimEnd();
+        lines.push(part);
+      } else lines[lines.length - 1] += part;
+    }
+    return lines.join("<br>");
+  };
+  const categories = (figure) => [
+    ...new Set(figure.layout.yaxis.categoryarray ?? figure.data.flatMap((one) => one.y ?? [])),
+  ];
   const layoutOf = (figure) => {
     const layout = structuredClone(figure.layout);
-    if (narrow()) Object.assign(layout, { font: { ...layout.font, size: 10 } });
+    if (!narrow()) return layout;
+    layout.font = { ...layout.font, size: 11 };
+    const { xaxis, yaxis } = layout;
+    if (xaxis.title?.text) xaxis.title.text = broken(xaxis.title.text, 30);
+    if (yaxis.type === "category" && !yaxis.title) {
+      const names = categories(figure);
+      const told = names.map((name) => broken(name, LINE));
+      Object.assign(yaxis, { tickmode: "array", tickvals: names, ticktext: told });
+      const lines = Math.max(...told.map((text) => text.split("<br>").length));
+      layout.height += names.length * Math.max(0, 15 * lines - 21);
+    }
+    if (xaxis.tickvals) xaxis.tickangle = 0;
+    else xaxis.nticks = 5;
     return layout;
   };
   for (const figure of figures) {
@@ -14,8 +43,9 @@
   }
 
   // On paper every figure is as wide as its frame is there, and every table of numbers is open.
-  const paper = (plot) => (plot.closest(".verdict") ? 315 : 690);
+  const paper = (plot) => (plot.closest(".verdict") ? 290 : plot.closest(".grid") ? 318 : 680);
   const opened = [];
+  const unfolded = [];
   window.addEventListener("beforeprint", () => {
     for (const figure of figures) {
       const plot = document.getElementById(`plot-${figure.name}`);
@@ -25,12 +55,17 @@
       row.hidden = false;
       opened.push(row);
     }
+    for (const details of document.querySelectorAll("section details:not([open])")) {
+      details.open = true;
+      unfolded.push(details);
+    }
   });
   window.addEventListener("afterprint", () => {
     for (const figure of figures) {
       Plotly.relayout(`plot-${figure.name}`, { autosize: true, width: null });
     }
     for (const row of opened.splice(0)) row.hidden = true;
+    for (const details of unfolded.splice(0)) details.open = false;
   });
 
   // Tables that sort by a click on a heading, and that a word narrows down.
