@@ -20,6 +20,9 @@ pytestmark = pytest.mark.needs("chromium")
 
 PAGES = {"en": (BOTH, "en"), "zh_CN": (BOTH, "zh_CN"), "serving": (SERVING, "en")}
 
+PAPER_PX = 703
+"""Width of what is printed on A4 between its margins."""
+
 # What sticks out of the window, but for what stands in a box that scrolls.
 STICKS_OUT = """(() => {
   const scrolls = (node) => {
@@ -32,6 +35,43 @@ STICKS_OUT = """(() => {
     .filter((node) => !node.closest("defs") && node.getBoundingClientRect().width > 0)
     .filter((node) => node.getBoundingClientRect().right > innerWidth + 1 && !scrolls(node))
     .map((node) => `${node.tagName} ${node.className?.baseVal ?? node.className}`);
+})()"""
+
+# Words of the page and its drawings that are smaller than what a telephone shows well.
+SMALL_WORDS = """(() => {
+  const seen = (node) => node.getClientRects().length && getComputedStyle(node).display !== "none";
+  const size = (node) => {
+    const given = parseFloat(getComputedStyle(node).fontSize);
+    const drawing = node.closest("svg[viewBox]");
+    if (!drawing) return given;
+    return given * drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+  };
+  return [...document.querySelectorAll("main *")]
+    .filter((node) => [...node.childNodes].some((one) => one.nodeType === 3 && one.data.trim()))
+    .filter((node) => !["TITLE", "DESC", "STYLE", "SCRIPT"].includes(node.tagName.toUpperCase()))
+    .filter((node) => seen(node) && size(node) < 10.99)
+    .map((node) => `${size(node)} ${node.textContent.slice(0, 40)}`);
+})()"""
+
+# Pairs of words within one figure that lie on each other, and words that its edge cuts.
+CLASHES = """(() => {
+  const found = [];
+  for (const plot of document.querySelectorAll(".plot")) {
+    const frame = plot.getBoundingClientRect();
+    const words = [...plot.querySelectorAll("svg text")]
+      .filter((node) => node.textContent.trim() && !node.closest(".hoverlayer"))
+      .map((node) => [node.textContent, node.getBoundingClientRect()])
+      .filter(([, box]) => box.width && box.height);
+    words.forEach(([text, box], at) => {
+      if (box.left < frame.left - 1 || box.right > frame.right + 1) found.push(`cut: ${text}`);
+      for (const [other, its] of words.slice(at + 1)) {
+        const wide = Math.min(box.right, its.right) - Math.max(box.left, its.left);
+        const high = Math.min(box.bottom, its.bottom) - Math.max(box.top, its.top);
+        if (wide > 2 && high > 4) found.push(`${plot.id}: ${text} | ${other}`);
+      }
+    });
+  }
+  return found;
 })()"""
 
 FIGURES = """[...document.querySelectorAll("figure")].map((figure) => ({
@@ -92,6 +132,38 @@ def test_nothing_sticks_out(opened: tuple[str, Browser], width: int) -> None:
     assert page.ask("document.documentElement.scrollWidth") <= width
 
 
+def test_words_on_a_telephone_are_large_enough(opened: tuple[str, Browser]) -> None:
+    _name, page = opened
+    page.reopen(390, 844)
+    assert page.ask(SETTLED)
+    assert page.ask(SMALL_WORDS) == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_words_of_a_figure_do_not_clash(opened: tuple[str, Browser], width: int) -> None:
+    _name, page = opened
+    page.reopen(width)
+    assert page.ask(SETTLED)
+    assert page.ask(CLASHES) == []
+
+
+def test_paper_cuts_nothing_and_shows_all(opened: tuple[str, Browser]) -> None:
+    """Laid out as on A4; what is wider would make the browser print all of it smaller."""
+    _name, page = opened
+    page.reopen(PAPER_PX)
+    page.call("Emulation.setEmulatedMedia", media="print")
+    page.ask("dispatchEvent(new Event('beforeprint'))")
+    try:
+        assert page.ask("document.documentElement.scrollWidth") <= PAPER_PX
+        assert (
+            page.ask("document.querySelectorAll('section details:not([open], .told)').length") == 0
+        )
+    finally:
+        page.ask("dispatchEvent(new Event('afterprint'))")
+        page.call("Emulation.setEmulatedMedia", media="")
+    assert page.ask("document.querySelectorAll('section details[open]').length") == 0
+
+
 def test_every_figure_is_drawn_and_told_in_words(opened: tuple[str, Browser]) -> None:
     _name, page = opened
     figures: list[dict[str, Any]] = page.ask(FIGURES)
@@ -105,10 +177,10 @@ def test_every_figure_is_drawn_and_told_in_words(opened: tuple[str, Browser]) ->
 
 def test_the_first_screen_holds_the_decision(opened: tuple[str, Browser]) -> None:
     name, page = opened
-    page.resize(1280, 900)
+    page.reopen(1280, 800)
     assert page.ask(SETTLED)
     bottom = page.ask("document.querySelector('.verdict').getBoundingClientRect().bottom + scrollY")
-    assert bottom < 1000
+    assert bottom <= 800
     words = page.ask("document.querySelector('.verdict').innerText").replace("\xa0", " ")
     told = advice(*PAGES[name])
     assert told.winner.split("+")[0] in words

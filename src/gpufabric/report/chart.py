@@ -49,6 +49,8 @@ class Chart:
         As plotly's ``newPlot`` takes them.
     heads, rows
         The numbers as a table.
+    is_labelled
+        Whether the figure itself tells these numbers; on paper the table then stays closed.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Chart:
     layout: Mapping[str, Any]
     heads: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = field(default=())
+    is_labelled: bool = False
 
 
 def layout(height: int, **more: Any) -> dict[str, Any]:
@@ -140,7 +143,8 @@ def chart_html(chart: Chart) -> str:
     numbers = ""
     if chart.rows:
         table = data_table(chart.heads, chart.rows, name=chart.title)
-        numbers = f"<details><summary>{escape(_('Numbers'))}</summary>{table}</details>"
+        look = " class=told" if chart.is_labelled else ""
+        numbers = f"<details{look}><summary>{escape(_('Numbers'))}</summary>{table}</details>"
     return (
         f'<figure id="{chart.name}"><h3>{escape(chart.title)}</h3>'
         f'<div class="plot" id="plot-{chart.name}" role="img" aria-label="{label}"'

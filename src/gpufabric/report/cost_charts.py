@@ -260,6 +260,7 @@ def _falling(
         ),
         heads=[_("Item"), axis["title"]["text"]],
         rows=[[step.label, step.text] for step in steps],
+        is_labelled=True,
     )
 
 

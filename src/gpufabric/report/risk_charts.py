@@ -118,7 +118,12 @@ def _side(
         "x": [end - centre for end in ends],
         "marker": {
             "color": rail_colour(4) if is_low else rail_colour(5),
-            "pattern": {"shape": "" if is_low else "/", "fgcolor": "#ffffff", "size": 6},
+            "pattern": {
+                "shape": "" if is_low else "/",
+                "fillmode": "overlay",
+                "fgcolor": "#ffffff",
+                "size": 6,
+            },
         },
         "customdata": [
             [number_words(value, unit), end]
@@ -200,6 +205,7 @@ def margin_chart(advice: Advice, currency: Currency) -> Chart:
         ),
         heads=[_("Margin"), _("million {code}").format(code=currency.code)],
         rows=[["P10", f"{p10:,.3f}"], ["P50", f"{p50:,.3f}"], ["P90", f"{p90:,.3f}"]],
+        is_labelled=True,
     )
 
 

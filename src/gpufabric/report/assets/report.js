@@ -55,7 +55,7 @@
       row.hidden = false;
       opened.push(row);
     }
-    for (const details of document.querySelectorAll("section details:not([open])")) {
+    for (const details of document.querySelectorAll("section details:not([open], .told)")) {
       details.open = true;
       unfolded.push(details);
     }
