@@ -43,6 +43,8 @@ def fabric_label(fabric: str) -> str:
 def unit_words(unit: str) -> str:
     """Return a unit as it is told after a number."""
     words = {
+        "share": _("share"),
+        "1/year": _("per year"),
         "week": _("weeks"),
         "month": _("months"),
         "USD/month": _("USD/month"),

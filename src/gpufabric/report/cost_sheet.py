@@ -10,6 +10,7 @@ from gpufabric.cost.facts import NetworkFacts
 from gpufabric.planner.advice import Advice
 from gpufabric.planner.cost_words import item_label
 from gpufabric.planner.economics import CaseCost
+from gpufabric.planner.quantity_words import unit_words
 from gpufabric.planner.ranking import case_label
 from gpufabric.report.cell_terms import Term
 from gpufabric.report.cost_formulas import ITEMS, LATE, ONCE, CaseCells, write_case
@@ -62,7 +63,7 @@ def input_sheet(book: Book, name: str, advice: Advice) -> Cells:
                 row.low,
                 row.mid,
                 row.high,
-                row.unit,
+                unit_words(row.unit),
                 row.share_of_margin,
                 kind_words(row.kind),
                 " ".join(part for part in (row.source, row.note) if part),
@@ -82,7 +83,7 @@ def part_sheet(book: Book, name: str, advice: Advice, given: Cells) -> dict[str,
     """Write what each candidate buys at the prices of the inputs; return its sums by item."""
     columns = [
         Column(_("Candidate"), 20),
-        Column(_("Item"), 18),
+        Column(_("Item"), 32),
         Column(_("Part"), 30),
         Column(_("Pieces"), 10, "count"),
         Column(_("Spares"), 10, "count"),
@@ -109,7 +110,7 @@ def _parts_of(page: Page, name: str, facts: NetworkFacts, given: Cells) -> Cells
     )
     for part in facts.parts:
         if part.price is None:
-            page.add([facts.name, part.item, part.name, part.pieces, part.spares])
+            page.add([facts.name, item_label(part.item), part.name, part.pieces, part.spares])
             continue
         price = given[part.price.key]
         each = price * part.usd
@@ -118,7 +119,7 @@ def _parts_of(page: Page, name: str, facts: NetworkFacts, given: Cells) -> Cells
         page.add(
             [
                 facts.name,
-                part.item,
+                item_label(part.item),
                 part.name,
                 part.pieces,
                 part.spares,
@@ -136,7 +137,7 @@ def _parts_of(page: Page, name: str, facts: NetworkFacts, given: Cells) -> Cells
         return f"{_quoted(name)}{ends}"
 
     cells = {
-        item: Term(f'SUMIF({span(1)},"{item}",{span(6)})', value)
+        item: Term(f'SUMIF({span(1)},"{item_label(item)}",{span(6)})', value)
         for item, value in sums.items()
         if item != "spares"
     }

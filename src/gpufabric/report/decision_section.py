@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape as _escape
 from typing import Any
 
-from gpufabric.core.text import _
+from gpufabric.core.text import _, sentences
 from gpufabric.planner.advice import Advice, RankedCase
 from gpufabric.report.amounts import Currency
 from gpufabric.report.case_look import case_colour
@@ -31,9 +31,11 @@ def escape(text: str) -> str:
 def decision_html(advice: Advice, currency: Currency) -> str:
     """Return the card with the verdict."""
     told = decision_of(advice)
+    sure = f"<b>{escape(told.sure)}</b>" if told.sure else ""
+    answer = sentences(escape(told.answer), sure)
     left = [
         f'<h2>{escape(told.headline)}</h2><p class="what">{escape(told.network)}</p>',
-        f'<p class="answer">{escape(told.answer)} <b>{escape(told.sure)}</b></p>',
+        f'<p class="answer">{answer}</p>',
         _keys(told),
         _list(_("Why"), told.reasons, "ol"),
         _list(_("What speaks against it"), told.objections[:2], "ul"),
@@ -65,10 +67,10 @@ def _keys(told: Decision) -> str:
     return f'<div class="keys">{cells}</div>'
 
 
-def _list(title: str, sentences: Sequence[str], tag: str, otherwise: str = "") -> str:
-    if not sentences:
+def _list(title: str, told: Sequence[str], tag: str, otherwise: str = "") -> str:
+    if not told:
         return f"<h3>{escape(title)}</h3><p>{escape(otherwise)}</p>" if otherwise else ""
-    items = "".join(f"<li>{_with_topic(words)}</li>" for words in sentences)
+    items = "".join(f"<li>{_with_topic(words)}</li>" for words in told)
     return f"<h3>{escape(title)}</h3><{tag}>{items}</{tag}>"
 
 
@@ -86,7 +88,7 @@ def _pitfalls(told: Decision) -> str:
         words = _("None was found.")
         return f"<h3>{escape(_('Pitfalls in this spec'))}</h3><p>{escape(words)}</p>"
     items = "".join(
-        f"<li>{escape(what)} <b>{escape(remedy)}</b></li>"
+        f"<li>{sentences(escape(what), f'<b>{escape(remedy)}</b>')}</li>"
         for what, remedy in told.pitfalls[:MOST_PITFALLS]
     )
     rest = len(told.pitfalls) - MOST_PITFALLS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gpufabric import __version__
-from gpufabric.core.text import _
+from gpufabric.core.text import _, sentences, titled
 from gpufabric.planner.advice import Advice
 from gpufabric.planner.compare import spec_hash
 from gpufabric.report.amounts import currency_of
@@ -48,14 +48,15 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _listed(sentences: Sequence[str]) -> str:
-    return "\n".join(f"- {words}" for words in sentences)
+def _listed(items: Sequence[str]) -> str:
+    return "\n".join(f"- {words}" for words in items)
 
 
 def _decision(advice: Advice) -> Iterator[str]:
     told = decision_of(advice)
     yield f"# {spec_words(advice)}"
-    yield f"**{told.headline}** ({told.network}). {told.answer} {told.sure}".strip()
+    yield titled(f"**{told.headline}**", told.network)
+    yield sentences(told.answer, told.sure)
     parts = (
         (_("Why"), told.reasons),
         (_("What speaks against it"), told.objections),
@@ -66,12 +67,12 @@ def _decision(advice: Advice) -> Iterator[str]:
             [words for words in (told.ownership, told.fabrics) if words],
         ),
         (_("What the workload gets"), [told.work]),
-        (_("Pitfalls in this spec"), [f"{what} {remedy}" for what, remedy in told.pitfalls]),
+        (_("Pitfalls in this spec"), [sentences(*one) for one in told.pitfalls]),
     )
-    for title, sentences in parts:
-        if sentences:
+    for title, found in parts:
+        if found:
             yield f"## {title}"
-            yield _listed(sentences)
+            yield _listed(found)
 
 
 def _ways(advice: Advice) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpufabric import __version__
-from gpufabric.core.text import _
+from gpufabric.core.text import _, sentences, titled
 from gpufabric.planner.advice import Advice
 from gpufabric.planner.compare import spec_hash
 from gpufabric.planner.ranking import case_label
@@ -81,46 +81,42 @@ def _ranking(page: Page, advice: Advice, totals: CostCells) -> None:
             words = f"{case.label} [{currency.code}]"
             page.add([words, Formula(f"={cell(first + at, 1)}*{rate}", value)])
         page.skip()
-    page.add(
-        [
-            _(
-                "Change the yellow cells of the inputs: costs and totals follow. Means and ranges "
-                "come from all draws and do not."
-            )
-        ]
+    page.add_words(
+        _(
+            "Change the yellow cells of the inputs: costs and totals follow. Means and ranges "
+            "come from all draws and do not."
+        )
     )
     page.skip()
 
 
 def _words(page: Page, told: Decision) -> None:
     parts: list[tuple[str, tuple[str, ...]]] = [
-        (told.headline, (told.network, f"{told.answer} {told.sure}")),
+        (told.headline, (told.network, sentences(told.answer, told.sure))),
         (_("Why"), told.reasons),
         (_("What speaks against it"), told.objections),
         (_("What would change it"), told.conditions),
         (_("If it is wrong"), (told.wrong,)),
         (_("Buy or subscribe, InfiniBand or RoCE"), (told.ownership, told.fabrics)),
         (_("What the workload gets"), (told.work,)),
-        (_("Pitfalls in this spec"), tuple(f"{what} {fix}" for what, fix in told.pitfalls)),
+        (_("Pitfalls in this spec"), tuple(sentences(*one) for one in told.pitfalls)),
     ]
-    for title, sentences in parts:
-        shown = [words for words in sentences if words]
+    for title, told_of in parts:
+        shown = [words for words in told_of if words]
         if not shown:
             continue
         page.add([title], is_bold=True)
         for words in shown:
-            page.sheet.merge_range(page.row, 0, page.row, 6, words, page.owner.format("wrapped"))
-            page.sheet.set_row(page.row, 15 * (1 + len(words) // 120))
-            page.row += 1
+            page.add_words(words)
 
 
 def _end(page: Page, advice: Advice) -> None:
     plan = advice.economics.plan
     page.skip()
-    page.add([f"gpufabric {__version__}"])
-    page.add([_("Spec {hash}").format(hash=spec_hash(plan.requirement))])
+    page.add_words(f"gpufabric {__version__}")
+    page.add_words(_("Spec {hash}").format(hash=spec_hash(plan.requirement)))
     for one in plan.candidates:
-        page.add([f"{one.name}: {one.fabric.content_hash}"])
+        page.add_words(titled(one.name, one.fabric.content_hash))
 
 
 def _over_time(book: Book, name: str, advice: Advice) -> None:

@@ -20,11 +20,15 @@ __all__ = ["Book", "Column", "Formula", "Page", "cell", "column_range", "sheet_n
 CREATED = datetime(2000, 1, 1)  # noqa: DTZ001 - xlsxwriter wants it without a zone
 """Date of creation of every workbook, so that the same plan gives the same bytes."""
 
+LINE_PT = 13.5
+WIDE_FROM = "\u2e80"
+"""The first sign that is as wide as two letters."""
+
 Kind = Literal["text", "wrapped", "count", "decimal", "exact", "money", "share", "usd"]
 _NUMBERS: dict[str, str] = {
     "count": "#,##0",
     "decimal": "#,##0.0",
-    "exact": "General",
+    "exact": "[=0]0;[<1]0.0####;General",
     "money": "#,##0.00",
     "share": "0.0%",
     "usd": "#,##0",
@@ -95,6 +99,18 @@ def sheet_names(wanted: Sequence[str]) -> list[str]:
     return found
 
 
+def lines_of(text: str, width: int) -> int:
+    """Return how many lines a text takes in a cell of a width in signs; Chinese is twice as wide.
+
+    Examples
+    --------
+    >>> lines_of("eleven sign", 12), lines_of("twelve signs and more", 12)
+    (1, 2)
+    """
+    signs = sum(2 if sign >= WIDE_FROM else 1 for sign in text)
+    return max(1, -(-signs // max(1, width)))
+
+
 class Book:
     """A workbook in memory."""
 
@@ -117,10 +133,12 @@ class Book:
         sheet.set_landscape()
         sheet.fit_to_pages(1, 0)
         sheet.repeat_rows(heading_row)
-        heading = self.format("heading", is_bold=True)
         for index, column in enumerate(columns):
+            look = "number heading" if column.kind in _NUMBERS else "heading"
             sheet.set_column(index, index, column.width)
-            sheet.write_string(heading_row, index, column.heading, heading)
+            sheet.write_string(heading_row, index, column.heading, self.format(look, is_bold=True))
+        most = max(lines_of(column.heading, column.width - 2) for column in columns)
+        sheet.set_row(heading_row, LINE_PT * most + 4)
         sheet.freeze_panes(heading_row + 1, 0)
         return Page(self, sheet, tuple(columns), heading_row + 1)
 
@@ -129,12 +147,16 @@ class Book:
         key = (kind, is_bold, is_marked)
         if key not in self._formats:
             look: dict[str, Any] = {"font_name": "Arial", "font_size": 10, "valign": "top"}
-            if kind == "heading":
+            if kind.endswith("heading"):
                 look |= {"bold": True, "bg_color": "#E7ECF2", "bottom": 1, "text_wrap": True}
             if kind == "wrapped":
                 look["text_wrap"] = True
             if kind in _NUMBERS:
                 look["num_format"] = _NUMBERS[kind]
+            elif kind == "number heading":
+                look["align"] = "right"
+            else:
+                look |= {"align": "left", "indent": 1}
             if is_bold:
                 look["bold"] = True
             if is_marked:
@@ -174,8 +196,24 @@ class Page:
             if numbers is not None and isinstance(value, int | float | Formula):
                 kind = numbers
             self._write(index, value, self.owner.format(kind, is_bold=is_bold, is_marked=is_marked))
+        wrapped = [
+            lines_of(str(value), column.width - 2)
+            for value, column in zip(values, self.columns, strict=False)
+            if column.kind == "wrapped" and isinstance(value, str)
+        ]
+        if max(wrapped, default=1) > 1:
+            self.sheet.set_row(self.row, LINE_PT * max(wrapped))
         self.row += 1
         return self.row - 1
+
+    def add_words(self, words: str) -> None:
+        """Write a text across all columns, as high as it needs."""
+        last = len(self.columns) - 1
+        width = sum(column.width for column in self.columns)
+        look = self.owner.format("wrapped")
+        self.sheet.merge_range(self.row, 0, self.row, last, xml_text(words), look)
+        self.sheet.set_row(self.row, LINE_PT * lines_of(words, width - 2))
+        self.row += 1
 
     def skip(self) -> None:
         """Leave one row empty."""
