@@ -5,13 +5,17 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from gpufabric.report.packet_names import plain_names
 from gpufabric.report.packet_page import packet_page
+from gpufabric.report.packet_rates import rate_gbps
 from gpufabric.report.packet_trace import packet_trace, write_packet_trace
 from gpufabric.sim.packet import Recording, simulate_packets
 from gpufabric.sim.packet_config import Watchdog
-from gpufabric.sim.packet_faults import LinkDown, PauseStorm
+from gpufabric.sim.packet_faults import LinkDown, LinkFlap, PauseStorm, SlowLink
 from gpufabric.sim.packet_pauses import pause_roots, pause_spans
+from gpufabric.sim.packet_profiles import infiniband
 from tests.sim.packet_cases import incast
 from tests.sim.test_packet_deadlock import SHALLOW, ring
 from tests.sim.test_packet_pauses import PAUSING, TREE
@@ -88,3 +92,28 @@ def test_faults_and_what_the_watchdog_ended_stand_in_the_trace() -> None:
     assert "What was made to go wrong" in text
     assert "<td>pause-storm</td>" in text or ">pause-storm<" in text
     assert "the watchdog ended" in text
+
+
+def test_rates_are_those_of_the_speed_that_a_link_then_has() -> None:
+    slow = SlowLink(9, 40.0, 0.0, 1e5)
+    problem = replace(TREE, faults=(slow,))
+    result = simulate_packets(problem, PAUSING, recording=Recording(bins=16))
+    assert result.series is not None
+    row = result.series.channels.tolist().index(9)
+    assert max(rate_gbps(problem, result.series, row)) <= 40.0 + 1e-9
+    again = replace(problem, faults=(replace(slow, end_us=result.end_ps / 2e6),))
+    halves = simulate_packets(again, PAUSING, recording=Recording(bins=512))
+    assert halves.series is not None
+    rates = rate_gbps(again, halves.series, row)
+    sent = (rates * halves.series.bin_ps).sum() / 8000
+    assert sent == pytest.approx(halves.ports.wire_bytes[9], rel=0.05)
+
+
+def test_links_that_wait_for_credits_are_said_to_and_no_nic_to_pause() -> None:
+    wires = TREE.wires
+    problem = replace(TREE, faults=(LinkFlap(9, 5.0, 60.0, 5.0, 5.0),))
+    result = simulate_packets(problem, infiniband(), recording=Recording(bins=16))
+    text = packet_page(problem, result, plain_names(wires))
+    assert "NIC sends pauses" not in text
+    assert "(the NIC pauses)" not in text
+    assert "(too few credits)" in text

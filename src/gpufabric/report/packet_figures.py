@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 from gpufabric.core.text import _
 from gpufabric.report.figure_style import GRID, INK, MUTED, WARNING, rail_colour
 from gpufabric.report.packet_names import PortNames
+from gpufabric.report.packet_rates import rate_gbps
 from gpufabric.sim.packet import PacketProblem, PacketResult
 from gpufabric.sim.packet_recording import PacketSeries
 
@@ -71,7 +72,7 @@ def timeline_figure(problem: PacketProblem, result: PacketResult, names: PortNam
         values = (
             series.deepest_bytes[row].sum(axis=0) / (1e6 if is_large else 1e3),
             series.paused[row].max(axis=0),
-            series.busy[row].sum(axis=0) * float(problem.wires.gbps[channel]),
+            rate_gbps(problem, series, row),
         )
         for place, line in enumerate(values):
             figure.add_scatter(

@@ -70,7 +70,7 @@ def packet_page(
             " still; the red place is where the pauses come from. The table has the same in words."
         )
         parts.append(section(_("Pause tree"), words, figure, "pauses"))
-        parts.append(table(*roots_table(roots, names)))
+        parts.append(table(*roots_table(roots, names, has_credits=result.credits is not None)))
     if (result.flows.fct_ps >= 0).any():
         figure = completion_figure(problem, result, names)
         words = completion_words(result)

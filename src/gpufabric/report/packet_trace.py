@@ -18,6 +18,7 @@ from gpufabric.core.files import write_text
 from gpufabric.core.text import _
 from gpufabric.report.packet_fault_words import fault_events
 from gpufabric.report.packet_names import PortNames
+from gpufabric.report.packet_rates import rate_gbps
 from gpufabric.sim.packet import PacketProblem, PacketResult
 from gpufabric.sim.packet_pauses import Ending, PauseSpans, pause_spans, root_channel
 
@@ -154,7 +155,7 @@ def _counters(problem: PacketProblem, result: PacketResult, names: PortNames) ->
     time_us = np.arange(series.n_bins) * series.bin_ps / PS_PER_US
     for row in shown.tolist():
         channel = int(series.channels[row])
-        gbps = series.busy[row].sum(axis=0) * float(problem.wires.gbps[channel])
+        gbps = rate_gbps(problem, series, row)
         for pid, values in ((QUEUES, series.deepest_bytes[row].max(axis=0)), (RATES, gbps)):
             changed = np.flatnonzero(np.diff(values, prepend=np.nan) != 0)
             for at in changed.tolist():

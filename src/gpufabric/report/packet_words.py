@@ -99,10 +99,15 @@ def _pauses(
     told = [(what, False)]
     if roots and result.deadlock is None:
         root, total = roots[0], sum(one.paused_ps for one in roots)
+        nic = (
+            _(", whose NIC sends pauses")
+            if result.credits is None
+            else _(", where credits come too slowly")
+        )
         words = _("{share:.0%} of that comes from {port}{nic}: it stopped {n} ports.").format(
             share=root.paused_ps / max(total, 1),
             port=names.channels[root.channel],
-            nic=_(", whose NIC sends pauses") if root.is_nic else "",
+            nic=nic if root.is_nic else "",
             n=len(root.channels),
         )
         told.append((words, root.is_nic))
@@ -183,14 +188,15 @@ def completion_words(result: PacketResult) -> str:
     return words
 
 
-def roots_table(roots: list[PauseRoot], names: PortNames) -> Table:
-    """Return the roots of pauses, the one that cost most first."""
+def roots_table(roots: list[PauseRoot], names: PortNames, *, has_credits: bool = False) -> Table:
+    """Return the roots of pauses, or of waits for credits, the one that cost most first."""
     heads = [_("Root"), _("First"), _("Pauses"), _("Time in all"), _("Ports"), _("Levels")]
     rows = []
     for root in roots[:MOST_ROWS]:
         port = f"{names.channels[root.channel]}, {names.traffic(root.traffic)}"
         if root.is_nic:
-            port = _("{port} (the NIC pauses)").format(port=port)
+            words = _("{port} (too few credits)") if has_credits else _("{port} (the NIC pauses)")
+            port = words.format(port=port)
         if root.n_overruled:
             port += _("; the watchdog ended {n}").format(n=root.n_overruled)
         figures: list[Any] = [f"{root.n_pauses:,}", _time(root.paused_ps)]

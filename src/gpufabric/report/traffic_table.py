@@ -222,9 +222,12 @@ def _causes(packets: dict[str, Any], label: str) -> list[tuple[str, str]]:
     told = []
     roots = (packets["pause_tree"] or {"roots": []})["roots"]
     if roots:
+        nic = _(", whose NIC sends pauses")
+        if packets["flow_control"] == "credits":
+            nic = _(", where credits come too slowly")
         words = _("{port}{nic}: {share:.0%} of that time, {n} ports").format(
             port=roots[0]["channel"],
-            nic=_(", whose NIC sends pauses") if roots[0]["is_nic"] else "",
+            nic=nic if roots[0]["is_nic"] else "",
             share=roots[0]["share"],
             n=roots[0]["ports"],
         )
