@@ -7,7 +7,9 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpufabric.kernels.packet_structs import PLAIN_RULES
 from gpufabric.sim.packet import PacketProblem, PacketResult, simulate_packets
+from gpufabric.sim.packet_checks import check_packets
 from gpufabric.sim.packet_config import (
     ClassKind,
     Control,
@@ -24,6 +26,7 @@ from gpufabric.sim.packet_config import (
 )
 from gpufabric.sim.packet_control import Hpcc, Rccc, Swift
 from gpufabric.sim.packet_messages import After
+from gpufabric.sim.packet_setup import new_packet_run, settled
 from tests.reference.packet_ends import Engine
 from tests.sim.packet_cases import Link, problem_of
 
@@ -321,6 +324,44 @@ def test_kernel_equals_reference_event_for_event(
         more = np.arange(problem.wires.head.max() + 1) * 7_000
         problem = replace(problem, buffer_bytes=config.buffer.total_bytes + more)
         config = replace(config, buffer=replace(config.buffer, total_bytes=0))
+    compare(problem, config)
+
+
+@st.composite
+def plain_configs(draw: Any) -> PacketConfig:
+    """Configs for which the kernel has machine code of its own."""
+    config: PacketConfig = draw(configs())
+    kinds = st.sampled_from([ClassKind.LOSSLESS, ClassKind.LOSSY, ClassKind.UNCOUNTED])
+    rows = tuple(
+        TrafficClass(draw(kinds), is_strict=draw(st.booleans()), is_marked=not draw(st.booleans()))
+        for _ in range(2)
+    )
+    lossless = any(one.kind is ClassKind.LOSSLESS for one in rows)
+    headroom_bytes = draw(st.sampled_from([None, 0, 3_000])) if lossless else None
+    buffer = replace(config.buffer, xoff_bytes=0, tail_bytes=0, headroom_bytes=headroom_bytes)
+    return replace(
+        config,
+        classes=rows,
+        ack_class=draw(st.integers(-1, 1)),
+        cnp_class=draw(st.integers(0, 1)),
+        data_class=draw(st.integers(0, 1)),
+        pause_time=PauseTime(quanta=0),
+        watchdog=None,
+        overrides=(),
+        buffer=replace(buffer, alpha_gbps=0.0),
+        transport=replace(config.transport, ack_every=1, cnp_in_ack=False, most_apart_packets=0),
+        tick_ps=1,
+    )
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(problems(), plain_configs(), st.sampled_from([5_000, 20_000, 100_000]))
+def test_plain_kernel_equals_reference_event_for_event(
+    problem: PacketProblem, config: PacketConfig, pool_bytes: int
+) -> None:
+    config = with_pool(problem, config, pool_bytes)
+    run = settled(new_packet_run(check_packets(problem, config), config, 0))
+    assert run.rules.dtype == PLAIN_RULES
     compare(problem, config)
 
 

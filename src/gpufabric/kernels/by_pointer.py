@@ -8,9 +8,10 @@ compile. One pointer to the same words says as much; kernels read ``run.ports`` 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -50,6 +51,27 @@ def _read_fixed(context: Any, builder: Any, kind: FixedRecord, value: Any, name:
 
 
 lower_getattr_generic(FixedRecord)(_read_fixed)
+
+
+class KnownRecord(FixedRecord):
+    """The type of a record that no kernel writes to, some of whose numbers are known."""
+
+    def __init__(self, record: types.Record, known: Mapping[str, int]) -> None:
+        super().__init__(record)
+        self.known = dict(known)
+        self.name = f"Known{self.name}{sorted(known.items())}"
+
+
+register_model(KnownRecord)(models.RecordModel)
+
+
+def _read_known(context: Any, builder: Any, kind: KnownRecord, value: Any, name: str) -> Any:
+    if name in kind.known:
+        return context.get_constant(kind.typeof(name), kind.known[name])
+    return _read_fixed(context, builder, kind, value, name)
+
+
+lower_getattr_generic(KnownRecord)(_read_known)
 
 
 class PointerToFields(types.Type):  # type: ignore[misc]
@@ -121,7 +143,9 @@ lower_getattr_generic(PointerToFields)(_read_field)
 unbox(PointerToFields)(_write_fields)
 
 
-def by_pointer(*fixed: str) -> Callable[[type], type]:
+def by_pointer(
+    *fixed: str, known: tuple[np.dtype[np.void], Mapping[str, int]] | None = None
+) -> Callable[[type], type]:
     """Let kernels take a class of named tuples by pointer; for kernels without counted references.
 
     Parameters
@@ -148,6 +172,8 @@ def by_pointer(*fixed: str) -> Callable[[type], type]:
             parts = {name: typeof_impl(getattr(value, name), context) for name in value._fields}
             for name in fixed:
                 parts[name] = parts[name].copy(dtype=FixedRecord(parts[name].dtype))
+                if known is not None and getattr(value, name).dtype == known[0]:
+                    parts[name] = parts[name].copy(dtype=KnownRecord(parts[name].dtype, known[1]))
             return PointerToFields(named_tuple.__name__, tuple(parts.items()))
 
         return named_tuple

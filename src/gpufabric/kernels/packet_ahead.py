@@ -1,7 +1,7 @@
 """What the events after the next one will touch, fetched into the cache while there is time.
 
-Lanes tell the future: the events that stand behind the first one will happen soon. The packet or
-port of one far behind is fetched first; nearer to its turn, what that packet or port points to.
+Lanes tell the future: the events that stand behind the first one will happen soon. The event of one
+very far behind is fetched, nearer to its turn its packet or port, and then what that points to.
 No value changes, so there is no reference.
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_events import ARRIVE, KIND_BITS, KIND_MASK, SENT
+from gpufabric.kernels.packet_port import DATA
 from gpufabric.kernels.packet_structs import PacketRun
-from gpufabric.kernels.prefetch import prefetch
+from gpufabric.kernels.prefetch import prefetch, prefetch_part
 
 __all__ = ["look_ahead"]
 
-FAR, MIDDLE, NEAR = 12, 8, 4  # events of a lane
+NEXT, FAR, MIDDLE, NEAR = 24, 12, 8, 4  # events of a lane
+RECEIVER = 128  # the part of a queue pair that a receiver touches begins here [byte]
 
 
 @kernel_part
@@ -27,6 +29,7 @@ def look_ahead(run: PacketRun, lane: int) -> None:
     first, offset, mask = ring.first, ring.offset, ring.mask
     if first + FAR >= ring.end:
         return
+    prefetch(run.events, 2 * (offset + (first + NEXT & mask)))
     far = run.events[2 * (offset + (first + FAR & mask)) + 1]
     middle = run.events[2 * (offset + (first + MIDDLE & mask)) + 1]
     near = run.events[2 * (offset + (first + NEAR & mask)) + 1]
@@ -65,7 +68,7 @@ def look_at_ways(run: PacketRun, index: int) -> None:
     if packet.hop < 0:
         return
     if run.inputs[packet.channel * n_queues + packet.traffic].switch < 0:
-        prefetch(run.flows, packet.flow)
+        prefetch_part(run.flows, packet.flow, RECEIVER if packet.kind == DATA else 0)
         return
     out = run.routes[packet.hop + 1]
     prefetch(run.ports, out)

@@ -18,25 +18,32 @@ from gpufabric.kernels.packet_settings import (
 )
 from gpufabric.kernels.packet_structs import PacketRun
 
-__all__ = ["admit", "may_resume", "must_pause", "release"]
+__all__ = ["admit", "leaves_no_trace", "may_resume", "must_pause", "release"]
 
 
 @kernel_part
-def threshold_of(run: PacketRun, channel: int, traffic: int) -> int:
-    """Most of the shared pool that one class of an input may take now [byte].
+def threshold_of(run: PacketRun, channel: int, traffic: int, free: int) -> int:
+    """Most of the shared pool that one class of an input may take while so much is free [byte].
 
     Reference: tests/reference/packet_buffer.py, Buffer.threshold.
     """
     static = xoff_of(run, channel, traffic)
     if static > 0:
         return static
-    account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
-    switch = run.switches[account.switch]
-    free = switch.pool - switch.shared
     shift = alpha_log2_of(run, channel, traffic)
     if shift >= 0:
         return free << shift
     return free >> -shift
+
+
+@kernel_part
+def free_of(run: PacketRun, channel: int, traffic: int) -> int:
+    """What nobody has taken of the pool of an input's switch [byte].
+
+    Reference: tests/reference/packet_buffer.py, Buffer.threshold.
+    """
+    switch = run.switches[run.inputs[channel * (run.rules[0].n_classes + 1) + traffic].switch]
+    return int(switch.pool - switch.shared)
 
 
 @kernel_part
@@ -52,7 +59,7 @@ def admit(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> bool:
         account.used += n_bytes
         return True
     share = min(n_bytes, over)
-    limit = threshold_of(run, channel, traffic)
+    limit = threshold_of(run, channel, traffic, free_of(run, channel, traffic))
     if over <= limit and share <= switch.pool - switch.shared:
         account.used += n_bytes
         switch.shared += share
@@ -64,6 +71,28 @@ def admit(run: PacketRun, channel: int, traffic: int, n_bytes: int) -> bool:
         return True
     run.held[channel * (run.rules[0].n_classes + 1) + traffic].n_dropped += 1
     return False
+
+
+@kernel_part
+def leaves_no_trace(run: PacketRun, channel: int, traffic: int, n_bytes: int, kind: int) -> bool:
+    """Tell whether a packet that came and went at once would change nothing but the most shared.
+
+    Reference: tests/reference/packet_buffer.py, Buffer.admit, must_pause, release.
+    """
+    account = run.inputs[channel * (run.rules[0].n_classes + 1) + traffic]
+    if account.is_pausing or account.headroom_used > 0:
+        return False
+    switch = run.switches[account.switch]
+    over = max(0, account.used + n_bytes - run.rules[0].reserve)
+    share = min(n_bytes, over)
+    free = switch.pool - switch.shared
+    limit = threshold_of(run, channel, traffic, free)
+    if over > limit or share > free:
+        return False
+    if kind == LOSSLESS and over >= threshold_of(run, channel, traffic, free - share):
+        return False
+    switch.most_shared = max(switch.most_shared, switch.shared + share)
+    return True
 
 
 @kernel_part
@@ -91,7 +120,7 @@ def must_pause(run: PacketRun, channel: int, traffic: int) -> bool:
     if account.is_pausing:
         return False
     share = max(0, account.used - run.rules[0].reserve)
-    limit = threshold_of(run, channel, traffic)
+    limit = threshold_of(run, channel, traffic, free_of(run, channel, traffic))
     return (account.headroom_used > 0 or share >= limit) and sends_pfc(run, channel, traffic)
 
 
@@ -105,5 +134,5 @@ def may_resume(run: PacketRun, channel: int, traffic: int) -> bool:
     if account.is_pausing == 0 or account.headroom_used > 0:
         return False
     share = max(0, account.used - run.rules[0].reserve)
-    limit = threshold_of(run, channel, traffic)
+    limit = threshold_of(run, channel, traffic, free_of(run, channel, traffic))
     return share == 0 or share + run.rules[0].xon_offset <= limit

@@ -12,6 +12,7 @@ from gpufabric.kernels.jit import seldom_part
 from gpufabric.kernels.packet_after import release
 from gpufabric.kernels.packet_control_structs import RCCC
 from gpufabric.kernels.packet_events import NOW
+from gpufabric.kernels.packet_settings import is_read
 from gpufabric.kernels.packet_structs import PacketRun
 
 __all__ = ["MESSAGE", "acknowledge_messages", "post", "seek_message", "take_messages"]
@@ -82,12 +83,12 @@ def take_messages(run: PacketRun, number: int) -> None:
     while flow.taking != NONE and flow.expected >= messages[flow.taking].end:
         message = np.int64(flow.taking)
         messages[message].delivered_ps = run.clock[NOW]
-        if flow.is_read:
+        if is_read(run, number):
             messages[message].acked_ps = run.clock[NOW]
         flow.taking = messages[message].behind
         if flow.taking != NONE:
             flow.taken_end = messages[flow.taking].end
-        if run.after.size > 0 and (flow.is_read or run.rules[0].until_acked == 0):
+        if run.rules[0].has_after and (is_read(run, number) or run.rules[0].until_acked == 0):
             release(run, message)
 
 
@@ -104,5 +105,5 @@ def acknowledge_messages(run: PacketRun, number: int) -> None:
         flow.asking = messages[message].behind
         if flow.asking != NONE:
             flow.asked_end = messages[flow.asking].end
-        if run.after.size > 0 and run.rules[0].until_acked:
+        if run.rules[0].has_after and run.rules[0].until_acked:
             release(run, message)

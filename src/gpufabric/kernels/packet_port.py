@@ -11,7 +11,7 @@ import numpy as np
 
 from gpufabric.kernels.jit import kernel_part
 from gpufabric.kernels.packet_arbiter import charge_turn
-from gpufabric.kernels.packet_buffer import admit, may_resume, must_pause, release
+from gpufabric.kernels.packet_buffer import admit, leaves_no_trace, may_resume, must_pause, release
 from gpufabric.kernels.packet_cct import mark_fecn
 from gpufabric.kernels.packet_credit import (
     blocks_of,
@@ -23,6 +23,7 @@ from gpufabric.kernels.packet_credit import (
 )
 from gpufabric.kernels.packet_events import (
     ARRIVE,
+    FREE_BY,
     KIND_BITS,
     NOW,
     REFRESH,
@@ -131,6 +132,9 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
         drop(run, index)
         return
     kind = kind_of(run, channel, traffic)
+    if rules.is_plain and goes_on(run, index, channel, out, kind):
+        transmit(run, out, index)
+        return
     if kind != UNCOUNTED:
         queued = run.queues[out * (rules.n_classes + 1) + traffic].n_bytes
         if kind == LOSSY and rules.tail > 0 and queued + packet.n_bytes > rules.tail:
@@ -147,6 +151,27 @@ def forward(run: PacketRun, index: int, channel: int) -> None:
             note_asked(run, channel, traffic)
     else:
         enqueue(run, out, traffic, index)
+
+
+@kernel_part
+def goes_on(run: PacketRun, index: int, channel: int, out: int, kind: int) -> bool:
+    """Tell whether a packet leaves its switch as it comes, without a change to any account.
+
+    What a wait of no time leaves behind is noted: greatest depths, and whose turn it was.
+
+    Reference: tests/reference/packet.py, Engine.forward.
+    """
+    packet, port, rules = run.packets[index], run.ports[out], run.rules[0]
+    traffic, n_bytes = np.int64(packet.traffic), np.int64(packet.n_bytes)
+    if port.free_ps > run.clock[FREE_BY] or port.queued | port.ready or port.paused >> traffic & 1:
+        return False
+    if kind != UNCOUNTED and not leaves_no_trace(run, channel, traffic, n_bytes, kind):
+        return False
+    queue = run.queues[out * (rules.n_classes + 1) + traffic]
+    queue.most_bytes = max(queue.most_bytes, n_bytes)
+    if not rules.strict >> traffic & 1:
+        port.last = traffic
+    return True
 
 
 @kernel_part

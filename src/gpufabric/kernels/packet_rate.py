@@ -43,7 +43,7 @@ def take_cnp(run: PacketRun, number: int) -> None:
     flow, now = run.flows[number], run.clock[NOW]
     control = run.controls[flow.control]
     flow.n_cnps += 1
-    if control.kind == CCT:
+    if run.rules[0].has_other_controls and control.kind == CCT:
         raise_index(run, number)
     if control.kind != DCQCN or flow.acked == flow.n_packets:
         return
@@ -73,7 +73,7 @@ def renew_alpha(run: PacketRun, number: int) -> None:
     """
     flow = run.flows[number]
     control = run.controls[flow.control]
-    if control.kind == CCT:
+    if run.rules[0].has_other_controls and control.kind == CCT:
         lower_index(run, number)
         return
     if flow.acked == flow.n_packets:

@@ -15,6 +15,7 @@ from gpufabric.kernels.packet_pacing import FAILED
 from gpufabric.kernels.packet_port import NAK
 from gpufabric.kernels.packet_receiver import answer
 from gpufabric.kernels.packet_sender import list_flow, time_out
+from gpufabric.kernels.packet_settings import is_read
 from gpufabric.kernels.packet_structs import PacketRun
 
 __all__ = ["begin", "look_at_progress"]
@@ -26,12 +27,12 @@ def begin(run: PacketRun, number: int) -> None:
 
     Reference: tests/reference/packet_ends.py, Engine.begin.
     """
-    if run.after.size > 0:
+    if run.rules[0].has_after:
         run.after[number].started_ps = run.clock[NOW]
-    if run.messages.size > 0:
+    if run.rules[0].has_messages:
         post(run, number)
         number = int(np.int64(run.messages[number].queue_pair))
-    if run.flows[number].is_read == 0:
+    if not is_read(run, number):
         list_flow(run, number)
         return
     run.flows[number].progress_ps = run.clock[NOW]
@@ -59,7 +60,7 @@ def look_at_progress(run: PacketRun, number: int) -> None:
     Reference: tests/reference/packet_ends.py, Engine.time_out.
     """
     flow, rules, now = run.flows[number], run.rules[0], run.clock[NOW]
-    if flow.is_read == 0:
+    if not is_read(run, number):
         time_out(run, number)
     elif flow.expected < flow.n_packets:
         if flow.progress_ps + rules.timeout_ps > now:

@@ -27,6 +27,7 @@ from gpufabric.kernels.packet_port import (
 from gpufabric.kernels.packet_rate import take_cnp
 from gpufabric.kernels.packet_selective import keep_early, note_arrived, take_kept
 from gpufabric.kernels.packet_sender import acknowledge, reject
+from gpufabric.kernels.packet_settings import is_read
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.packet_swift import take_delay
 from gpufabric.kernels.packet_tape import note_latency
@@ -55,6 +56,24 @@ def receive(run: PacketRun, index: int) -> None:
     give_back(run, index)
     if kind == CNP or marked:
         take_cnp(run, number)
+    if run.rules[0].has_other_controls:
+        take_other(run, index, number, expected, kind)
+    if kind == ACK:
+        acknowledge(run, number, expected)
+    elif kind == NAK:
+        if run.rules[0].most_apart > 0 and not is_read(run, number):
+            note_arrived(run, number, np.int64(run.notes[index].sacked))
+            acknowledge(run, number, expected)
+        else:
+            reject(run, number, expected)
+
+
+@kernel_part
+def take_other(run: PacketRun, index: int, number: int, expected: int, kind: int) -> None:
+    """Let a control other than DCQCN learn from a packet that came back.
+
+    Reference: tests/reference/packet.py, Engine.receive.
+    """
     control_kind = run.controls[run.flows[number].control].kind
     if control_kind == HPCC and kind != CNP:
         take_telemetry(run, number, index, expected)
@@ -63,14 +82,6 @@ def receive(run: PacketRun, index: int) -> None:
         take_delay(run, number, index, n_acked)
     elif control_kind == RCCC and kind != CNP:
         take_credit(run, number, index)
-    if kind == ACK:
-        acknowledge(run, number, expected)
-    elif kind == NAK:
-        if run.rules[0].most_apart > 0 and run.flows[number].is_read == 0:
-            note_arrived(run, number, np.int64(run.notes[index].sacked))
-            acknowledge(run, number, expected)
-        else:
-            reject(run, number, expected)
 
 
 @kernel_part
@@ -81,17 +92,17 @@ def receive_data(run: PacketRun, index: int) -> None:
     """
     packet, rules = run.packets[index], run.rules[0]
     flow = run.flows[packet.flow]
-    is_echo = packet.marked and rules.cnp_in_ack and flow.is_read == 0
+    is_echo = packet.marked and rules.cnp_in_ack and not is_read(run, int(packet.flow))
     if packet.marked and not is_echo:
         answer_mark(run, int(packet.flow))
-    if run.granters.size > 0:
+    if run.rules[0].has_granters:
         learn_demand(run, index)
     kind = SILENT
     if packet.number == flow.expected:
         kind = take_in_order(run, int(packet.flow), is_echo)
     elif packet.number > flow.expected:
         kind = take_early(run, index)
-    elif rules.acks_duplicates and flow.is_read == 0:
+    elif rules.acks_duplicates and not is_read(run, int(packet.flow)):
         kind = ACK
     if kind == SILENT:
         give_back(run, index)
@@ -111,7 +122,7 @@ def take_early(run: PacketRun, index: int) -> int:
     number = np.int64(packet.flow)
     flow = run.flows[number]
     flow.n_out_of_order += 1
-    if run.rules[0].most_apart > 0 and flow.is_read == 0:
+    if run.rules[0].most_apart > 0 and not is_read(run, number):
         if not keep_early(run, number, np.int64(packet.number)):
             return SILENT
         run.notes[index].sacked = packet.number
@@ -144,23 +155,27 @@ def take_in_order(run: PacketRun, number: int, must_answer: bool) -> int:  # noq
     flow = run.flows[number]
     flow.expected += 1
     flow.is_nak_sent = 0
-    if run.rules[0].most_apart > 0 and flow.is_read == 0:
+    if run.rules[0].most_apart > 0 and not is_read(run, number):
         take_kept(run, number)
     is_last = flow.expected >= flow.taken_end
     if is_last:
         flow.delivered_ps = run.clock[NOW]
-        if run.messages.size > 0:
+        if run.rules[0].has_messages:
             take_messages(run, number)
-    if flow.is_read:
+    if is_read(run, number):
         flow.progress_ps = run.clock[NOW]
         flow.n_retries = 0
         if is_last:
             flow.acked = flow.n_packets
             flow.acked_ps = run.clock[NOW]
-    is_over = is_last and run.messages.size == 0
-    if is_over and run.after.size > 0 and (flow.is_read or run.rules[0].until_acked == 0):
+    is_over = is_last and run.rules[0].has_messages == 0
+    if (
+        is_over
+        and run.rules[0].has_after
+        and (is_read(run, number) or run.rules[0].until_acked == 0)
+    ):
         release(run, number)
-    if flow.is_read:
+    if is_read(run, number):
         return SILENT
     if is_last or must_answer or flow.expected % run.rules[0].ack_every == 0:
         return ACK
@@ -190,7 +205,7 @@ def answer(run: PacketRun, index: int, number: int, kind: int) -> None:
     packet.is_repeat = 0
     if kind == CNP:
         packet.marked = 0
-    elif run.granters.size > 0:
+    elif run.rules[0].has_granters:
         run.notes[index].credit = run.pacing[number].granted
     count = run.counts[kind]
     count.sent += 1

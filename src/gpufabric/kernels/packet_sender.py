@@ -32,6 +32,7 @@ from gpufabric.kernels.packet_pacing import (
 from gpufabric.kernels.packet_port import DATA, NONE
 from gpufabric.kernels.packet_rate import count_bytes
 from gpufabric.kernels.packet_selective import find_lost, forget_acked
+from gpufabric.kernels.packet_settings import is_read
 from gpufabric.kernels.packet_structs import PacketRun
 from gpufabric.kernels.packet_tape import note_made
 
@@ -52,7 +53,7 @@ def has_work(run: PacketRun, number: int) -> bool:
     Reference: tests/reference/packet.py, Sender.has_work.
     """
     flow, most_apart = run.flows[number], run.rules[0].most_apart
-    if most_apart > 0 and flow.is_read == 0:
+    if most_apart > 0 and not is_read(run, number):
         if find_lost(run, number):
             return True
         if flow.next - flow.acked >= most_apart:
@@ -161,14 +162,14 @@ def make_packet(run: PacketRun, number: int) -> int:
     count.sent += 1
     count.sent_bytes += serial.n_bytes
     kind = run.controls[flow.control].kind
-    if kind == CCT:
+    if run.rules[0].has_other_controls and kind == CCT:
         flow.next_ps = now + gap_ps(run, np.int64(serial.wire_bytes), np.float64(flow.rate_gbps))
     elif kind == DCQCN:
         flow.next_ps = now + gap_ps(run, np.int64(serial.wire_bytes), np.float64(flow.rate_gbps))
         count_bytes(run, flow, np.int64(serial.n_bytes))
-    elif kind > DCQCN:
+    elif run.rules[0].has_other_controls and kind > DCQCN:
         pace(run, number, index, np.int64(serial.wire_bytes))
-    if rules.timeout_ps > 0 and flow.has_timer == 0 and flow.is_read == 0:
+    if rules.timeout_ps > 0 and flow.has_timer == 0 and not is_read(run, number):
         flow.has_timer = 1
         flow.progress_ps = now
         push(run, rules.lane_timeout, now + rules.timeout_ps, number << KIND_BITS | TIMEOUT)
@@ -207,9 +208,9 @@ def acknowledge(run: PacketRun, number: int, expected: int) -> None:
         flow.n_retries = 0
         if flow.acked >= flow.asked_end and flow.state != FAILED:
             flow.acked_ps = run.clock[NOW]
-            if run.messages.size > 0:
+            if run.rules[0].has_messages:
                 acknowledge_messages(run, number)
-            elif run.after.size > 0 and run.rules[0].until_acked:
+            elif run.rules[0].has_after and run.rules[0].until_acked:
                 release(run, number)
     list_flow(run, number)
 
@@ -262,7 +263,11 @@ def is_out_of_credit(run: PacketRun, number: int) -> bool:
     Reference: tests/reference/packet_ends.py, Engine.time_out.
     """
     flow = run.flows[number]
-    return run.controls[flow.control].kind == RCCC and flow.limit < flow.posted
+    return (
+        run.rules[0].has_other_controls
+        and run.controls[flow.control].kind == RCCC
+        and flow.limit < flow.posted
+    )
 
 
 @kernel_part

@@ -17,6 +17,7 @@ __all__ = [
     "UNCOUNTED",
     "alpha_log2_of",
     "headroom_of",
+    "is_read",
     "kind_of",
     "kmax_of",
     "kmin_of",
@@ -28,6 +29,15 @@ __all__ = [
 ]
 
 UNCOUNTED, LOSSY, LOSSLESS = range(3)  # kinds of classes
+
+
+@kernel_part
+def is_read(run: PacketRun, number: int) -> bool:
+    """Tell whether the receiver of a flow asks for the data: RDMA READ.
+
+    Reference: tests/reference/packet_ends.py, Engine.begin.
+    """
+    return run.rules[0].has_reads != 0 and run.flows[number].is_read != 0
 
 
 @kernel_part

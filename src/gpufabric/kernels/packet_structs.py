@@ -36,6 +36,8 @@ __all__ = [
     "N_REASONS",
     "PACKET",
     "PACKET_COUNT",
+    "PLAIN",
+    "PLAIN_RULES",
     "PORT",
     "QUEUE",
     "QUEUE_PAIR",
@@ -171,62 +173,65 @@ SWITCH = np.dtype(
     align=True,
 )
 
+# Four cache lines: a receiver touches the third alone, a sender the first two.
 QUEUE_PAIR = np.dtype(
     [
         ("first_hop", np.int32),  # entry of `routes` of its first channel
-        ("first_back", np.int32),  # the same for what comes back
-        ("n_packets", np.int32),
         ("limit", np.int32),  # packets that may be sent: all posted, or what there is credit for
         ("acked", np.int32),  # packets known to have arrived
         ("next", np.int32),  # packet to send next
         ("top", np.int32),  # packets sent at least once
-        ("expected", np.int32),  # receiver: packets that have arrived in order
         ("following", np.int32),  # next flow that may send, -1 for the last
         ("state", np.int32),  # UNLISTED, LISTED, PACED, FAILED
         ("traffic", np.int32),  # traffic class of its packets
+        ("first", np.int32),  # number of the first packet of the message that is being cut
+        ("end", np.int32),  # number after that of its last packet
         ("size_first", np.int32),  # size classes of its first, middle and last packet
         ("size_middle", np.int32),
         ("size_last", np.int32),
-        ("first", np.int32),  # number of the first packet of the message that is being cut
-        ("end", np.int32),  # number after that of its last packet
-        ("taken_end", np.int32),  # the same of the message that is being received
+        ("control", np.int32),  # entry of `controls`
+        ("window", np.int32),  # most bytes under way, 0: no limit [byte]
+        ("has_timer", np.int8),  # 1: a retry time-out is pending
+        ("is_read", np.int8),  # 1: the receiver asks for the data and sends no ACKs
+        ("is_slowed", np.int8),  # DCQCN: 1 since the first CNP
+        ("alpha_cnp", np.int8),  # DCQCN: 1: CNP since alpha was last renewed
+        ("next_ps", np.int64),  # pacing: earliest next packet [ps]
+        ("wake_ps", np.int64),  # pacing: first event that wakes it [ps]
+        ("progress_ps", np.int64),  # last progress [ps]
+        ("sent_bytes", np.int64),  # DCQCN: since the byte counter was last reset [byte]
+        ("line_gbps", np.float64),  # speed of its NIC [Gb/s]
+        ("rate_gbps", np.float64),
         ("asked_end", np.int32),  # the same of the first message not acknowledged
+        ("n_retries", np.int32),  # time-outs since the last progress
+        ("n_repeats", np.int32),  # packets sent again
+        ("n_timeouts", np.int32),
+        ("last_cnp_ps", np.int64),  # receiver: last CNP sent [ps]
+        ("delivered_ps", np.int64),  # last byte at the receiver [ps], -1 before
+        ("acked_ps", np.int64),  # last ACK at the sender [ps], -1 before
+        ("first_back", np.int32),  # the same for what comes back
+        ("expected", np.int32),  # receiver: packets that have arrived in order
+        ("taken_end", np.int32),  # the same of the message that is being received
+        ("size_ack", np.int32),  # size class of its ACKs
+        ("n_packets", np.int32),
+        ("n_cnps", np.int32),
+        ("n_out_of_order", np.int32),  # receiver: packets after a missing one
         ("posted", np.int32),  # packets of messages whose time has come
+        ("time_stage", np.int32),  # DCQCN: increases by the timer since the last decrease
+        ("is_nak_sent", np.int8),  # receiver: 1 since a NAK until the missing packet comes
+        ("rate_cnp", np.int8),  # DCQCN: 1: CNP since the rate was last checked
+        ("gap", np.int16),  # unused
+        ("increase_ps", np.int64),  # DCQCN: next increase by the timer [ps]
+        ("target_gbps", np.float64),  # DCQCN
+        ("alpha", np.float64),  # DCQCN
+        ("byte_stage", np.int32),  # DCQCN: increases by the byte counter
+        ("highest", np.int32),  # selective repeat: last packet known to have arrived
+        ("again", np.int32),  # selective repeat: packets before it are not looked at again
+        ("cct_index", np.int32),  # CCT: entry of the table
         ("posting", np.int32),  # several messages: the next to be posted, -1: all are
         ("cutting", np.int32),  # several messages: the one that is being cut
         ("taking", np.int32),  # several messages: the one that is being received, -1: none
         ("asking", np.int32),  # several messages: the first not acknowledged, -1: none
-        ("size_ack", np.int32),  # size class of its ACKs
-        ("control", np.int32),  # entry of `controls`
-        ("highest", np.int32),  # selective repeat: last packet known to have arrived
-        ("again", np.int32),  # selective repeat: packets before it are not looked at again
-        ("is_read", np.int32),  # 1: the receiver asks for the data and sends no ACKs
-        ("window", np.int32),  # most bytes under way, 0: no limit [byte]
-        ("is_nak_sent", np.int32),  # receiver: 1 since a NAK until the missing packet comes
-        ("has_timer", np.int32),  # 1: a retry time-out is pending
-        ("n_retries", np.int32),  # time-outs since the last progress
-        ("cct_index", np.int32),  # CCT: entry of the table
-        ("is_slowed", np.int32),  # DCQCN: 1 since the first CNP
-        ("alpha_cnp", np.int32),  # DCQCN: 1: CNP since alpha was last renewed
-        ("rate_cnp", np.int32),  # DCQCN: 1: CNP since the rate was last checked
-        ("time_stage", np.int32),  # DCQCN: increases by the timer since the last decrease
-        ("byte_stage", np.int32),  # DCQCN: increases by the byte counter
-        ("n_cnps", np.int32),
-        ("n_repeats", np.int32),  # packets sent again
-        ("n_timeouts", np.int32),
-        ("n_out_of_order", np.int32),  # receiver: packets after a missing one
-        ("sent_bytes", np.int64),  # DCQCN: since the byte counter was last reset [byte]
-        ("next_ps", np.int64),  # pacing: earliest next packet [ps]
-        ("wake_ps", np.int64),  # pacing: first event that wakes it [ps]
-        ("progress_ps", np.int64),  # last progress [ps]
-        ("increase_ps", np.int64),  # DCQCN: next increase by the timer [ps]
-        ("last_cnp_ps", np.int64),  # receiver: last CNP sent [ps]
-        ("delivered_ps", np.int64),  # last byte at the receiver [ps], -1 before
-        ("acked_ps", np.int64),  # last ACK at the sender [ps], -1 before
-        ("line_gbps", np.float64),  # speed of its NIC [Gb/s]
-        ("rate_gbps", np.float64),
-        ("target_gbps", np.float64),  # DCQCN
-        ("alpha", np.float64),  # DCQCN
+        ("room", np.int64),  # unused
     ],
     align=True,
 )
@@ -327,9 +332,45 @@ RULES = np.dtype(
         ("high_limit", np.int64),  # high priority may send so much in a row [block]
         ("lane_sent", np.int64),  # the first of those of ends of sending
         ("lane_timeout", np.int64),
+        ("has_reads", np.int64),  # 1: some flow is an RDMA READ
+        ("has_messages", np.int64),  # 1: several messages on a queue pair
+        ("has_after", np.int64),  # 1: some message waits for others
+        ("has_granters", np.int64),  # 1: some flow has receiver's credit
+        ("has_other_controls", np.int64),  # 1: some flow has a control beside DCQCN or none
+        ("has_tape", np.int64),  # 1: something is noted beside the totals
+        ("is_plain", np.int64),  # 1: see PLAIN
     ],
     align=True,
 )
+
+# Rules of a plain run, as the usual profiles of RoCE have them. Such a run has rules of a type of
+# their own, and its machine code is compiled with these numbers in it.
+PLAIN = {
+    "n_classes": 2,
+    "has_pauses": 0,
+    "has_weights": 0,
+    "has_settings": 0,
+    "xoff": 0,
+    "tail": 0,
+    "tick_ps": 1,
+    "ack_every": 1,
+    "cnp_in_ack": 0,
+    "has_credits": 0,
+    "has_faults": 0,
+    "most_apart": 0,
+    "has_hops": 0,
+    "most_stamps": 0,
+    "has_fecn": 0,
+    "has_arbiter": 0,
+    "has_reads": 0,
+    "has_messages": 0,
+    "has_after": 0,
+    "has_granters": 0,
+    "has_other_controls": 0,
+    "has_tape": 0,
+    "is_plain": 1,
+}
+PLAIN_RULES = np.dtype([*RULES.descr, ("twin", np.int64)])  # another type to whoever looks
 
 
 FAULT_ROW = np.dtype(
@@ -365,7 +406,7 @@ FAULTY = np.dtype(
 Bits = NDArray[np.int8]
 
 
-@by_pointer("rules", "serial", "controls")
+@by_pointer("rules", "serial", "controls", known=(PLAIN_RULES, PLAIN))
 class PacketRun(NamedTuple):
     """A whole run of the packet engine: what is asked for and what is known so far."""
 

@@ -51,7 +51,7 @@ def note_depth(run: PacketRun, number: int, traffic: int) -> None:
 
     Reference: tests/reference/packet_tape.py, TapedEngine.note_depth.
     """
-    if run.tape.row.size > 0 and run.tape.row[number] >= 0:
+    if run.rules[0].has_tape and run.tape.row.size > 0 and run.tape.row[number] >= 0:
         n_classes = run.rules[0].n_classes
         if traffic < n_classes:
             n_bytes = run.queues[number * (n_classes + 1) + traffic].n_bytes
@@ -64,7 +64,7 @@ def note_busy(run: PacketRun, number: int, traffic: int, time_ps: int) -> None:
 
     Reference: tests/reference/packet_tape.py, TapedEngine.transmit.
     """
-    if run.tape.row.size > 0 and run.tape.row[number] >= 0:
+    if run.rules[0].has_tape and run.tape.row.size > 0 and run.tape.row[number] >= 0:
         now = run.clock[NOW]
         keep_time(run.tape, run.tape.row[number] + traffic, BUSY, now, now + time_ps)
 
@@ -75,11 +75,16 @@ def note_hold(run: PacketRun, number: int, traffic: int, what: int) -> None:
 
     Reference: tests/reference/packet_tape.py, TapedEngine.hold.
     """
-    if run.tape.row.size > 0 and run.tape.row[number] >= 0 and what != HELD_BACK:
+    if (
+        run.rules[0].has_tape
+        and run.tape.row.size > 0
+        and run.tape.row[number] >= 0
+        and what != HELD_BACK
+    ):
         since_ps = run.held[number * (run.rules[0].n_classes + 1) + traffic].since_ps
         row = run.tape.row[number] + traffic
         keep_time(run.tape, row, PAUSED, since_ps, run.clock[NOW])
-    if run.tape.log.shape[0] > 0:
+    if run.rules[0].has_tape and run.tape.log.shape[0] > 0:
         if run.rules[0].has_credits and what == HELD_BACK and run.ports[number].head >= 0:
             ask(run, number, traffic)
         write_log(run.tape, run.clock[NOW], what, number, traffic)
@@ -91,7 +96,7 @@ def note_overruled(run: PacketRun, number: int, traffic: int) -> None:
 
     Reference: tests/reference/packet_tape.py, TapedPauses.watch.
     """
-    if run.tape.log.shape[0] > 0:
+    if run.rules[0].has_tape and run.tape.log.shape[0] > 0:
         write_log(run.tape, run.clock[NOW], OVERRULED, number, traffic)
 
 
@@ -101,7 +106,7 @@ def note_asked(run: PacketRun, channel: int, traffic: int) -> None:
 
     Reference: tests/reference/packet_tape.py, TapedEngine.send_pfc.
     """
-    if run.tape.log.shape[0] > 0:
+    if run.rules[0].has_tape and run.tape.log.shape[0] > 0:
         ask(run, channel, traffic)
 
 
@@ -111,7 +116,7 @@ def note_made(run: PacketRun, index: int) -> None:
 
     Reference: tests/reference/packet_tape.py, TapedEngine.make_packet.
     """
-    if run.tape.sent_ps.size > 0:
+    if run.rules[0].has_tape and run.tape.sent_ps.size > 0:
         run.tape.sent_ps[index] = run.clock[NOW]
 
 
@@ -121,7 +126,7 @@ def note_latency(run: PacketRun, index: int) -> None:
 
     Reference: tests/reference/packet_tape.py, TapedEngine.receive.
     """
-    if run.tape.sent_ps.size > 0:
+    if run.rules[0].has_tape and run.tape.sent_ps.size > 0:
         place = latency_place(run.clock[NOW] - run.tape.sent_ps[index])
         run.tape.latencies[run.packets[index].traffic, place] += 1
 

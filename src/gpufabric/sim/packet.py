@@ -45,7 +45,7 @@ from gpufabric.sim.packet_recording import (
     pause_log_of,
     series_of,
 )
-from gpufabric.sim.packet_setup import new_packet_run, with_more_room
+from gpufabric.sim.packet_setup import new_packet_run, settled, with_more_room
 
 __all__ = [
     "KINDS",
@@ -215,7 +215,9 @@ def simulate_packets(
     run = new_packet_run(checked, config, trace_rows)
     if recording is not None:
         n_classes = len(config.classes)
+        run.rules["has_tape"] = True
         run = run._replace(tape=new_tape(recording, checked.wires, n_classes, run.packets.size))
+    run = settled(run)
     stop_ps = NEVER - 1 if until_ps is None else until_ps
     every_us = 0.0 if recording is None else recording.deadlock_every_us
     run, deadlock = _run_looking(run, stop_ps, round(every_us * 1_000_000))

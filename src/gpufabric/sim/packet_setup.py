@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
+from gpufabric.kernels.packet_control_structs import DCQCN, WINDOW
 from gpufabric.kernels.packet_events import (
     FAULT,
     FULL,
@@ -28,6 +29,8 @@ from gpufabric.kernels.packet_structs import (
     N_REASONS,
     PACKET,
     PACKET_COUNT,
+    PLAIN,
+    PLAIN_RULES,
     PORT,
     QUEUE,
     QUEUE_PAIR,
@@ -72,7 +75,7 @@ from gpufabric.sim.packet_settings import (
 )
 from gpufabric.sim.packet_sizes import Sizes, sizes_of
 
-__all__ = ["new_packet_run", "with_more_room"]
+__all__ = ["new_packet_run", "settled", "with_more_room"]
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -104,6 +107,11 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     messages = message_records(checked, sizes, flows)
     control = pacing_records(checked, config, flows, of_port[: ports.size, 1], packets.size)
     host_rules(rules, checked, control, packets.size)
+    rules["has_messages"] = messages.size > 0
+    rules["has_after"] = control.after.size > 0
+    rules["has_granters"] = control.granters.size > 0
+    rules["has_reads"] = flows["is_read"].any()
+    rules["has_other_controls"] = not np.isin(controls["kind"], [WINDOW, DCQCN]).all()
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
     settings = settings_for(checked, config)
     lanes, due, events = first_lanes(*_first_events(checked, schedule), n_lanes)
@@ -296,6 +304,18 @@ def _flows(checked: CheckedPackets, config: PacketConfig, sizes: Sizes) -> Recor
     line = checked.wires.gbps[checked.paths.channel[flows["first_hop"]]]
     flows["line_gbps"] = flows["rate_gbps"] = flows["target_gbps"] = line
     return flows
+
+
+def settled(run: PacketRun) -> PacketRun:
+    """Return the run with rules of the plain type if they are plain: see ``PLAIN``."""
+    asked = {name: value for name, value in PLAIN.items() if name != "is_plain"}
+    if any(run.rules[name][0] != value for name, value in asked.items()):
+        return run
+    rules = records(PLAIN_RULES, 1)
+    for name in RULES.names or ():
+        rules[name] = run.rules[name]
+    rules["is_plain"] = True
+    return run._replace(rules=rules)
 
 
 def with_more_room(run: PacketRun) -> PacketRun:
