@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpufabric.kernels.packet import NEEDS_ROOM, run_packets
@@ -110,6 +110,10 @@ def rings(draw: Any) -> PacketProblem:
     return ring(n, hops, draw(st.sampled_from([40_000, 150_000])), draw(st.sampled_from([0, US])))
 
 
+# An input pauses, its last packet leaves, then others: the pool has room, and nothing sends XON.
+LATE = ring(4, [(0, 2), (1, 2), (2, 3), (3, 3)], 150_000, 0)
+
+
 def advance(run: PacketRun, until_ps: int) -> PacketRun:
     while run_packets(run, until_ps) == NEEDS_ROOM:
         run = with_more_room(run)
@@ -123,6 +127,7 @@ def advance(run: PacketRun, until_ps: int) -> PacketRun:
     st.sampled_from([0, 20_000, 60_000]),
     st.integers(5, 40),
 )
+@example(LATE, SHALLOW, 20_000, 5)
 def test_what_is_stuck_never_moves_and_what_never_moves_is_stuck(
     problem: PacketProblem, config: PacketConfig, pool_bytes: int, look_us: int
 ) -> None:

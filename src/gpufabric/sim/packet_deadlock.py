@@ -168,8 +168,8 @@ def _frees(run: PacketRun, lane: Lane, waiting: Waiting, stuck: set[Lane]) -> bo
         return True  # XON is on its way
     left = waiting.bytes_in(lane, stuck)
     leaves = max(0, int(account["used"]) + int(account["headroom_used"]) - left)
-    if account["headroom_used"] > leaves:
-        return False
+    if leaves == 0 or account["headroom_used"] > leaves:
+        return False  # XON is sent only when a packet leaves
     used = int(account["used"]) - (leaves - int(account["headroom_used"]))
     share = max(0, used - int(rules["reserve"]))
     if share == 0:

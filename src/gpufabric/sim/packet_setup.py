@@ -88,6 +88,17 @@ PS = 1_000_000  # in a microsecond
 
 def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: int) -> PacketRun:
     """Return a run that has not begun."""
+    run = _new_run(checked, config, trace_rows)
+    rules = run.rules
+    rules["has_messages"] = run.messages.size > 0
+    rules["has_after"] = run.after.size > 0
+    rules["has_granters"] = run.granters.size > 0
+    rules["has_reads"] = run.flows["is_read"].any()
+    rules["has_other_controls"] = not np.isin(run.controls["kind"], [WINDOW, DCQCN]).all()
+    return run
+
+
+def _new_run(checked: CheckedPackets, config: PacketConfig, trace_rows: int) -> PacketRun:
     sizes = sizes_of(checked, config)
     packets, clock = _packets(_room(sizes))
     link = link_records(checked, config)
@@ -107,11 +118,6 @@ def new_packet_run(checked: CheckedPackets, config: PacketConfig, trace_rows: in
     messages = message_records(checked, sizes, flows)
     control = pacing_records(checked, config, flows, of_port[: ports.size, 1], packets.size)
     host_rules(rules, checked, control, packets.size)
-    rules["has_messages"] = messages.size > 0
-    rules["has_after"] = control.after.size > 0
-    rules["has_granters"] = control.granters.size > 0
-    rules["has_reads"] = flows["is_read"].any()
-    rules["has_other_controls"] = not np.isin(controls["kind"], [WINDOW, DCQCN]).all()
     n_queues = checked.wires.n_channels * (len(config.classes) + 1)
     settings = settings_for(checked, config)
     lanes, due, events = first_lanes(*_first_events(checked, schedule), n_lanes)
