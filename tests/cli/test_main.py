@@ -284,3 +284,11 @@ def test_a_signal_to_end_leaves_no_half_output(tmp_path: Path, number: signal.Si
     assert process.returncode == (130 if number == signal.SIGINT else 128 + number)
     assert "Traceback" not in told
     assert [entry.name for entry in tmp_path.iterdir()] == ["spec.yaml"]
+
+
+def test_simulations_do_not_wait_for_what_only_plans_need() -> None:
+    words = "import sys, gpufabric.cli.simulate; print(*sys.modules)"
+    ended = python("-c", words)
+    assert ended.returncode == 0, ended.stderr
+    loaded = set(ended.stdout.split())
+    assert not {"scipy.stats", "gpufabric.cost", "gpufabric.planner", "xlsxwriter"} & loaded

@@ -82,6 +82,20 @@ def test_a_read_needs_a_control_without_acks() -> None:
         simulate_packets(problem, config)
 
 
+@pytest.mark.parametrize("kind", [ControlKind.HPCC, ControlKind.SWIFT, ControlKind.RCCC])
+def test_a_read_with_a_control_is_a_request_and_a_write_that_waits(kind: ControlKind) -> None:
+    config = replace(BARE, controls=(Control(kind),))
+    (alone_ps,) = simulate_packets(problem_of(star(2), 2, [(0, 1, 200_000)]), config).flows.fct_ps
+    both = problem_of(star(2), 2, [(1, 0, 0), (0, 1, 200_000)])
+    both = replace(
+        with_operation(both, Operation.SEND, Operation.WRITE), after=After.from_lists([[], [0]])
+    )
+    request_ps, end_ps = simulate_packets(both, config).flows.delivered_ps.tolist()
+    assert hop_ps(DATA) <= request_ps <= hop_ps(DATA + 42)  # HPCC's packets are longer
+    # The ACK of the request leaves the same NIC first.
+    assert request_ps + alone_ps <= end_ps <= request_ps + alone_ps + 80 * (ACK + 42 + GAP)
+
+
 @pytest.mark.parametrize("until_acked", [False, True])
 def test_a_chain_of_messages_takes_the_sum_of_their_times(until_acked: bool) -> None:
     n, delay_ps = 5, 30_000  # meanwhile the ACK has left

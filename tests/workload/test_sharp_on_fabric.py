@@ -82,5 +82,5 @@ def test_who_cannot_have_it_is_told() -> None:
         run_sharp(place, cluster, 2.0**50, PACKETS)
     with pytest.raises(InputError, match="failures in the run are not modelled"):
         run_sharp(place, cluster, MIB, replace(PACKETS, fail=("switch:leaf-su01-r0@1",)))
-    with pytest.raises(InputError, match="no link that is up"):
+    with pytest.raises(InputError, match="--fail: host-01 has no link that is up"):
         run_sharp(place, cluster, MIB, replace(PACKETS, fail=("link:host-01[nic0]",)))

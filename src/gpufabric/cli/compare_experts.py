@@ -12,8 +12,7 @@ import typer
 from gpufabric.core.files import write_text
 from gpufabric.parse.expert_exchange_runs import ExchangeRuns
 from gpufabric.report.expert_table import exchange_json, print_exchange
-from gpufabric.report.side_by_side import terminal
-from gpufabric.report.terminal import print_paths
+from gpufabric.report.side_by_side import print_paths, terminal
 from gpufabric.sim.run import Plant
 from gpufabric.sim.scenario import Scenario
 from gpufabric.workload.cluster import Cluster

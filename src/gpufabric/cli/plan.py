@@ -20,8 +20,8 @@ from gpufabric.planner.compare import Plan, plan_all, plan_candidate, plan_json
 from gpufabric.planner.economics import economics
 from gpufabric.report.decision_table import print_decision
 from gpufabric.report.output import check_folder, write_plan
-from gpufabric.report.side_by_side import terminal
-from gpufabric.report.terminal import print_paths, print_plan
+from gpufabric.report.side_by_side import print_paths, terminal
+from gpufabric.report.terminal import print_plan
 
 __all__ = ["plan"]
 

@@ -38,8 +38,7 @@ from gpufabric.report.collective_table import (
     print_collective,
     write_sizes,
 )
-from gpufabric.report.side_by_side import terminal
-from gpufabric.report.terminal import print_paths
+from gpufabric.report.side_by_side import print_paths, terminal
 from gpufabric.sim.routing_choice import Routing
 from gpufabric.sim.run import Plant, plant_of
 from gpufabric.sim.scenario import Scenario

@@ -36,8 +36,7 @@ from gpufabric.report.serving_table import (
     serving_json,
     write_batches,
 )
-from gpufabric.report.side_by_side import terminal
-from gpufabric.report.terminal import print_paths
+from gpufabric.report.side_by_side import print_paths, terminal
 from gpufabric.workload.forecast_serving import JITTER_US
 from gpufabric.workload.inference import ServingPlan
 from gpufabric.workload.network_view import NetworkView

@@ -29,8 +29,7 @@ from gpufabric.cli.workload_options import (
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.files import write_text
 from gpufabric.core.text import _
-from gpufabric.report.side_by_side import terminal
-from gpufabric.report.terminal import print_paths
+from gpufabric.report.side_by_side import print_paths, terminal
 from gpufabric.report.training_page import write_training_page
 from gpufabric.report.training_table import (
     findings_of,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -14,7 +15,7 @@ from rich.text import Text
 from gpufabric.core.text import _
 from gpufabric.topology.decision import Decision
 
-__all__ = ["Fact", "decision_texts", "side_by_side", "terminal"]
+__all__ = ["Fact", "decision_texts", "print_paths", "side_by_side", "terminal"]
 
 LABEL_WIDTH = 26
 MIN_COLUMN = 16
@@ -38,6 +39,12 @@ class Fact:
 def terminal(*, is_error: bool = False) -> Console:
     """Return the console that commands print on; colours only where a person looks."""
     return Console(highlight=False, stderr=is_error, soft_wrap=False)
+
+
+def print_paths(paths: Sequence[Path], console: Console) -> None:
+    """Print paths, one a line and never wrapped."""
+    for path in paths:
+        console.print(Text(str(path)), soft_wrap=True)
 
 
 def side_by_side(names: Sequence[str], facts: Iterable[Fact], width: int) -> Iterator[Table]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -16,7 +15,7 @@ from gpufabric.report.design_table import design_facts, rack_words
 from gpufabric.report.forecast_words import forecast_facts, forecast_notes
 from gpufabric.report.side_by_side import Fact, decision_texts, side_by_side
 
-__all__ = ["amount_words", "plan_facts", "print_paths", "print_plan"]
+__all__ = ["amount_words", "plan_facts", "print_plan"]
 
 
 def print_plan(plan: Plan, console: Console) -> None:
@@ -37,12 +36,6 @@ def print_plan(plan: Plan, console: Console) -> None:
             for text in decision_texts(candidate.warnings):
                 console.print(text)
     console.print()
-
-
-def print_paths(paths: Sequence[Path], console: Console) -> None:
-    """Print paths, one a line and never wrapped."""
-    for path in paths:
-        console.print(Text(str(path)), soft_wrap=True)
 
 
 def _headline(plan: Plan) -> str:

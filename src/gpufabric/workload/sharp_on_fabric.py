@@ -158,7 +158,10 @@ def run_sharp(plant: Plant, cluster: Cluster, size_bytes: float, scenario: Scena
         raise InputError(Fault("--fail", what, _("a failure without @FROM")))
     now = plant.channels.with_failures(links=down_links(failures, 0.0).tolist())
     groups, sizes = _groups(plant, cluster, size_bytes)
-    found = trees_of_groups(shortest_paths(now), groups)
+    try:
+        found = trees_of_groups(shortest_paths(now), groups)
+    except InputError as error:
+        raise InputError([replace(fault, where="--fail") for fault in error.faults]) from error
     trees = [tree for group in found for tree in group]
     each = [size for group, size in zip(found, sizes, strict=True) for _tree in group]
     nic_gbps = min(
