@@ -54,7 +54,7 @@ _AsJson = Annotated[
 
 
 def schema(output: _Output = None, *, of: _Of = "spec", as_json: _AsJson = True) -> None:  # noqa: ARG001
-    """Print or write the JSON Schema of a spec, fabric, plan, profile, faults or a device."""
+    """Print the JSON Schema of a spec, fabric, plan, profile, faults or a device."""
     text = json.dumps(_schema_of(of), indent=2, ensure_ascii=False) + "\n"
     if output is None:
         typer.echo(text, nl=False)
