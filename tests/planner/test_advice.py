@@ -18,6 +18,7 @@ from gpufabric.planner.flips import number_text
 from gpufabric.planner.knobs import FLIP_DRAWS
 from gpufabric.planner.ranking import rank
 from gpufabric.planner.scale import scale_chart
+from gpufabric.workload.transformer import preset
 from tests.planner.worked import SMALL, advice, money
 
 
@@ -288,6 +289,18 @@ def test_a_winner_by_subscription_without_an_offer_says_that_the_fee_is_reckoned
     offered = SMALL.replace("{gpus", "{offers: [{name: acme, usd_per_port_month: 20}], gpus", 1)
     assert advice(offered).winner.endswith("+acme")
     assert "fee_reckoned" not in {one.key for one in advice(offered).pitfalls}
+
+
+def test_useful_flops_are_those_of_the_model_itself() -> None:
+    one = money().plan.candidates[0]
+    step = one.forecast.training
+    performance = money().cost(one.name).case.facts.performance
+    assert step is not None
+    assert performance is not None
+    each = preset(step.model).flops_per_token(int(step.plan["sequence_tokens"]))
+    tokens = int(step.plan["global_batch"]) * int(step.plan["sequence_tokens"])
+    assert performance.flops_per_step == pytest.approx(tokens * each)
+    assert performance.precision == step.plan["precision"] == "bf16"
 
 
 def test_a_gpu_hour_may_be_worth_nothing() -> None:

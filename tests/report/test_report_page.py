@@ -17,6 +17,7 @@ from gpufabric.report.case_look import case_colour
 from gpufabric.report.chart import Chart, charts_json, layout
 from gpufabric.report.cost_charts import cost_charts
 from gpufabric.report.decision_words import decision_of, money_words
+from gpufabric.report.depreciation_table import depreciation_rows
 from gpufabric.report.flip_chart import closeness, flip_chart, nearest_flips
 from gpufabric.report.forecast_words import seconds_words
 from gpufabric.report.guide_chart import guide_chart
@@ -24,6 +25,7 @@ from gpufabric.report.performance_charts import performance_charts
 from gpufabric.report.report_markdown import report_markdown
 from gpufabric.report.report_page import report_html
 from gpufabric.report.risk_charts import failure_rows, margin_chart, tornado_chart
+from gpufabric.report.unit_cost import unit_costs
 from gpufabric.report.work_words import work_words
 from tests.report.advices import BOTH, ONE, SERVING, advice, drawings
 
@@ -81,6 +83,33 @@ def test_the_page_is_whole_and_needs_no_network(text: str) -> None:
             assert (given["href"] or "")[1:] in ids
     names = {one["name"] for one in figures(text)}
     assert {f"plot-{name}" for name in names} == {i for i in ids if i and i.startswith("plot-")}
+
+
+@EVERY
+def test_units_and_depreciation_are_told_on_the_page_and_in_words(text: str) -> None:
+    told = advice(text)
+    currency = currency_of(told.economics.plan.requirement.site)
+    units = unit_costs(told, currency)
+    shown, words = page(text), report_markdown(told)
+    for case, row in zip(told.ranking, units.rows, strict=True):
+        assert f"| {' | '.join(row)} |" in words
+        assert f"{case.label}</th><td>{'</td><td>'.join(row[1:])}</td>" in shown
+        assert float(row[2].replace(",", "")) == pytest.approx(
+            case.per_gpu_hour.mean * currency.per_usd, rel=0.01
+        )
+        if case.per_eflop_day is None:
+            assert row[-2:] == ("unknown", "unknown")
+        else:
+            assert float(row[-1].replace(",", "")) == pytest.approx(
+                case.per_eflop_day.mean * currency.per_usd, rel=0.01
+            )
+    assert all(note in words for note in units.notes)
+    serves = told.economics.plan.requirement.workload.kind == "inference"
+    assert ("EFLOP-day is unknown" in " ".join(units.notes)) == serves
+    for line in depreciation_rows(told, currency)[1]:
+        assert f"| {' | '.join(line)} |" in words
+        assert "</td><td>".join(line[1:]) in shown
+    assert f"({'from the spec' if serves else 'assumed'}: cost.horizon_years)" in words
 
 
 def test_names_are_escaped() -> None:

@@ -50,6 +50,60 @@ def test_the_totals_are_the_models_and_follow_the_inputs(text: str) -> None:
         assert totals(book) == pytest.approx(costs(told, at), rel=1e-9)
 
 
+def rows_of(book: Reckoned) -> dict[str, int]:
+    """Rows of the sheet of costs by their words; of words that come twice, the first."""
+    sheet = book.book[COSTS]
+    return {str(sheet.cell(row, 1).value): row for row in range(sheet.max_row, 0, -1)}
+
+
+@pytest.mark.parametrize("text", [BOTH, SERVING], ids=["training", "serving"])
+def test_what_a_unit_costs_follows_the_inputs(text: str) -> None:
+    told = advice(text)
+    book = Reckoned(report_xlsx(told))
+    sheet = book.book[INPUTS]
+    keys = {sheet.cell(row, KEY).value: row for row in range(2, sheet.max_row + 1)}
+    for key, row in keys.items():
+        book.change(INPUTS, row, VALUE, float(told.economics.draws[key][17]))
+    row_of = rows_of(book)
+    for column, case in enumerate(told.ranking, start=3):
+        outcome = told.economics.cost(case.name).outcome
+        found = {
+            "a GPU": outcome.per_gpu,
+            "a GPU-hour, levelised": outcome.per_gpu_hour,
+            "a million tokens: the network": outcome.network_per_work,
+            "a million tokens: with GPU-hours at their value": outcome.per_work,
+            "an EFLOP-day: the network": outcome.network_per_eflop_day,
+            "an EFLOP-day: with GPU-hours at their value": outcome.per_eflop_day,
+        }
+        for words, values in found.items():
+            shown = book.value(COSTS, row_of[words], column)
+            if values is None:
+                assert shown == "unknown"
+                assert text == SERVING
+                continue
+            factor = 1e6 if "million" in words else 1.0
+            assert shown == pytest.approx(float(values[17]) * factor, rel=1e-9), words
+
+
+def test_depreciation_ends_at_the_resale_and_is_in_no_total() -> None:
+    told = advice(BOTH)
+    book = Reckoned(report_xlsx(told))
+    row_of, before = rows_of(book), totals(book)
+    yearly, last = row_of["written off each year"], row_of["left in the books after year 4"]
+    for column, case in enumerate(told.ranking, start=3):
+        if case.offer:
+            assert book.book[COSTS].cell(yearly, column).value is None
+            continue
+        bought = book.value(COSTS, row_of["together"], column)
+        left = book.value(COSTS, row_of["what resale brings at the end"], column)
+        assert book.value(COSTS, yearly, column) == pytest.approx((bought - left) / 4)
+        assert book.value(COSTS, last, column) == pytest.approx(left)
+    for row in range(row_of["what resale brings at the end"], last + 1):
+        for column in range(3, 3 + len(before)):
+            book.change(COSTS, row, column, 1e9)
+    assert totals(book) == before
+
+
 def test_what_a_reader_sees_without_reckoning_is_what_the_formulas_say() -> None:
     content = report_xlsx(advice(SERVING))
     book, seen = Reckoned(content), load_workbook(io.BytesIO(content), data_only=True)

@@ -137,9 +137,15 @@ class Performance:
     work_per_step
         What one step yields, in `work_unit`.
     work_unit
-        ``token`` or ``EFLOP``.
+        ``token``.
     source
         Model and version behind the numbers.
+    flops_per_step
+        FLOPs that the model itself needs for one step: MFU times the GPUs' data-sheet rate at
+        `precision` times `step_s`; recomputation is not counted [FLOP]. None where no MFU is
+        known, as in serving.
+    precision
+        Number format of that rate, such as ``bf16``; empty where `flops_per_step` is None.
     """
 
     step_s: float
@@ -152,6 +158,8 @@ class Performance:
     work_per_step: float
     work_unit: str
     source: str
+    flops_per_step: float | None = None
+    precision: str = ""
 
 
 @dataclass(frozen=True)

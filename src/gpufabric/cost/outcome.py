@@ -29,7 +29,7 @@ from gpufabric.cost.owning import (
 from gpufabric.cost.quantity import Draws, Noted
 from gpufabric.cost.subscription import FACILITY, SUBSCRIPTION, subscription_items
 
-__all__ = ["GROUPS", "Outcome", "evaluate", "group_of"]
+__all__ = ["FLOP_OF_EFLOP_DAY", "GROUPS", "LEAST_WORK", "Outcome", "evaluate", "group_of"]
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +41,9 @@ GROUPS = ("capital", "operating", "subscription", "opportunity")
 
 LEAST_WORK = 1e-3
 """Share of the wanted GPU-hours that is taken for done at least, so that nothing divides by 0."""
+
+FLOP_OF_EFLOP_DAY = 8.64e22
+"""1 EFLOP/s sustained for a day [FLOP]."""
 
 _RESOLD = frozenset({"switches", "transceivers", "managers", "other_networks"})
 
@@ -63,6 +66,9 @@ class Outcome:
         GPU-hours of a year by cause; ``deployment`` once [GPU h].
     work_gpu_hours
         GPU-hours that did work, over the horizon [GPU h].
+    present_gpu_hours
+        The same discounted as money is: those of a year at its end, less what the start takes
+        [GPU h].
     discount_rate
         By which it was discounted [1/year].
     gpu_hour_usd
@@ -77,6 +83,7 @@ class Outcome:
     once: dict[str, Floats]
     lost_gpu_hours: dict[str, Floats]
     work_gpu_hours: Floats
+    present_gpu_hours: Floats
     discount_rate: Floats
     gpu_hour_usd: Floats
     keys: frozenset[str]
@@ -102,23 +109,63 @@ class Outcome:
 
     @property
     def per_gpu_hour(self) -> Floats:
-        """Total for each GPU-hour that did work [USD/(GPU h)]."""
-        return self.total / self.work_gpu_hours
+        """Levelised total for each GPU-hour that did work [USD/(GPU h)].
+
+        That is the price that, asked for every such hour, would in present value bring in the
+        total: both are discounted.
+        """
+        return self.total / self.present_gpu_hours
+
+    @property
+    def network_per_work(self) -> Floats | None:
+        """Levelised total of the network for each `Performance.work_unit` [USD]; None if unknown.
+
+        Lost GPU-hours are in it, those that work are not: see `per_work`.
+        """
+        return self._for_each(self._work_of_gpu_hour(), with_gpu_hours=False)
 
     @property
     def per_work(self) -> Floats | None:
-        """What is paid for the network, and the GPU-hours at their value, for each unit of work.
+        """The same with the GPU-hours that do the work at their value [USD]; None if unknown."""
+        return self._for_each(self._work_of_gpu_hour(), with_gpu_hours=True)
 
-        None where no performance is known. Unit: that of `Performance.work_unit` [USD].
+    @property
+    def network_per_eflop_day(self) -> Floats | None:
+        """Levelised total of the network for each EFLOP-day [USD]; None if unknown.
+
+        An EFLOP-day is 1 EFLOP/s of useful model work sustained for a day, 8.64e22 FLOP:
+        FLOPs that the model itself needs, at the forecast's MFU and precision, in GPU-hours net
+        of all losses.
         """
-        performance = self.case.facts.performance
-        if performance is None:
+        return self._for_each(self._eflop_days_of_gpu_hour(), with_gpu_hours=False)
+
+    @property
+    def per_eflop_day(self) -> Floats | None:
+        """The same with the GPU-hours that do the work at their value [USD]; None if unknown."""
+        return self._for_each(self._eflop_days_of_gpu_hour(), with_gpu_hours=True)
+
+    def _for_each(self, of_gpu_hour: float | None, *, with_gpu_hours: bool) -> Floats | None:
+        if of_gpu_hour is None:
             return None
-        ideal_s = performance.ideal_step_s
-        per_gpu_hour = performance.work_per_step / ideal_s * 3600 / self.case.facts.job_gpus
-        lost = sum(self.lost_gpu_hours[name] for name in LOSSES) * self.case.horizon_years
-        hours = self.work_gpu_hours + lost + self.lost_gpu_hours["deployment"]
-        return (self.paid + hours * self.gpu_hour_usd) / (self.work_gpu_hours * per_gpu_hour)
+        value = self.gpu_hour_usd if with_gpu_hours else 0.0
+        each: Floats = (self.per_gpu_hour + value) / of_gpu_hour
+        return each
+
+    def _work_of_gpu_hour(self) -> float | None:
+        """Work of a GPU-hour from which all losses are taken off; None if unknown."""
+        performance = self.case.facts.performance
+        return None if performance is None else self._of_gpu_hour(performance.work_per_step)
+
+    def _eflop_days_of_gpu_hour(self) -> float | None:
+        performance = self.case.facts.performance
+        if performance is None or performance.flops_per_step is None:
+            return None
+        return self._of_gpu_hour(performance.flops_per_step) / FLOP_OF_EFLOP_DAY
+
+    def _of_gpu_hour(self, of_step: float) -> float:
+        performance = self.case.facts.performance
+        assert performance is not None, "asked for what a step yields"
+        return of_step / performance.ideal_step_s * 3600 / self.case.facts.job_gpus
 
     def _sum(self, names: Iterable[str]) -> Floats:
         amounts = [self.items[name] for name in names]
@@ -166,19 +213,27 @@ def evaluate(case: Case, draws: Draws) -> Outcome:
         name: discounted(amount, rate, years) if name in late else amount
         for name, amount in once.items()
     }
-    wanted = wanted_gpu_hours(case, noted) * years
-    gone = years * np.sum([lost[name] for name in LOSSES], axis=0) + lost["deployment"]
+    wanted = wanted_gpu_hours(case, noted)
+    gone = np.sum([lost[name] for name in LOSSES], axis=0)
+    late_hours = lost["deployment"]
     return Outcome(
         case=case,
         items=items,
         yearly=yearly,
         once=once,
         lost_gpu_hours=lost,
-        work_gpu_hours=np.maximum(wanted - gone, LEAST_WORK * wanted),
+        work_gpu_hours=_worked(years, wanted, gone, late_hours),
+        present_gpu_hours=_worked(annuity, wanted, gone, late_hours),
         discount_rate=rate,
         gpu_hour_usd=value,
         keys=frozenset(noted.read),
     )
+
+
+def _worked(years: Floats | float, wanted: Floats, gone: Floats, late_hours: Floats) -> Floats:
+    """GPU-hours that did work, of so many years or years' present value [GPU h]."""
+    worked: Floats = np.maximum(years * (wanted - gone) - late_hours, LEAST_WORK * years * wanted)
+    return worked
 
 
 def _payments(case: Case, draws: Draws) -> tuple[dict[str, Floats], dict[str, Floats]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gpufabric.cost.depreciation import Depreciation, depreciation
 from gpufabric.cost.uncertainty import Band, Swing, difference_of, tornado, total_of
 from gpufabric.planner.argument import Contrast, Reason, Regret, contrast, regrets
 from gpufabric.planner.cash import BreakEven, CashFlow, break_evens, cash_flow
@@ -24,6 +25,7 @@ __all__ = [
     "Change",
     "Contrast",
     "Currency",
+    "Depreciation",
     "Flip",
     "LedgerRow",
     "ParetoPoint",
@@ -100,6 +102,9 @@ class Advice:
         winner's, the largest swing first [USD].
     cash
         Each case over time, in the order of the ranking.
+    depreciation
+        How each bought network loses its value in the books, in the order of the ranking; no
+        payment.
     break_evens
         When owning has cost no more than a subscription.
     ledger
@@ -133,6 +138,7 @@ class Advice:
     tornado_winner: tuple[Swing, ...]
     tornado_margin: tuple[Swing, ...]
     cash: tuple[CashFlow, ...]
+    depreciation: tuple[Depreciation, ...]
     break_evens: tuple[BreakEven, ...]
     ledger: tuple[LedgerRow, ...]
     chart: ScaleChart | None
@@ -194,12 +200,18 @@ def advise(economics: Economics, sizes: Iterable[int] | None = None) -> Advice:
         tornado_winner=_tornado(economics, [winner]),
         tornado_margin=() if runner_up is None else _tornado(economics, [runner_up, winner]),
         cash=tuple(cash_flow(economics.cost(case.name)) for case in ranking),
+        depreciation=_depreciation(economics, ranking),
         break_evens=break_evens(economics.costs),
         ledger=ledger(economics, winner, runner_up),
         chart=chart,
         is_within_budget=bool(within),
         is_lower_bound=any(cost.case.facts.n_unpriced for cost in ranked[:2]),
     )
+
+
+def _depreciation(economics: Economics, ranking: Sequence[RankedCase]) -> tuple[Depreciation, ...]:
+    found = (depreciation(economics.cost(case.name).outcome) for case in ranking)
+    return tuple(one for one in found if one is not None)
 
 
 def _chart(

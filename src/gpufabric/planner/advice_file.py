@@ -11,6 +11,7 @@ from gpufabric.planner.advice import (
     BreakEven,
     CashFlow,
     Contrast,
+    Depreciation,
     Flip,
     LedgerRow,
     ParetoPoint,
@@ -72,6 +73,7 @@ class AdviceFacts:
     tornado_winner: list[SwingFacts]
     tornado_margin: list[SwingFacts]
     cash: list[CashFacts]
+    depreciation: list[Depreciation]
     break_evens: list[BreakEven]
     selection_guide: ScaleChart | None
     ledger: list[LedgerRow]
@@ -102,6 +104,7 @@ def advice_facts(advice: Advice) -> AdviceFacts:
         tornado_winner=_swings(advice.tornado_winner),
         tornado_margin=_swings(advice.tornado_margin),
         cash=[_cash(flow) for flow in advice.cash],
+        depreciation=list(advice.depreciation),
         break_evens=list(advice.break_evens),
         selection_guide=advice.chart,
         ledger=list(advice.ledger),

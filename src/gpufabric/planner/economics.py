@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from gpufabric.catalog.workload_constants import gpu_compute
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.cost.case import Case, Offer
@@ -19,6 +20,7 @@ from gpufabric.model.spec_money import Assumption, SpecOffer
 from gpufabric.planner.plan import CandidatePlan, Plan
 from gpufabric.workload.forecast import WorkloadForecast
 from gpufabric.workload.forecast_serving import ServingForecast
+from gpufabric.workload.forecast_training import TrainingForecast
 from gpufabric.workload.jitter import Jitter
 
 __all__ = [
@@ -204,8 +206,16 @@ def performance_of(forecast: WorkloadForecast) -> Performance | None:
             work_per_step=step.tokens_per_s * step.step_s,
             work_unit="token",
             source="docs/models/training.md",
+            flops_per_step=_flops_per_step(forecast, step),
+            precision=str(step.plan["precision"]),
         )
     return None if forecast.serving is None else _of_serving(forecast.serving)
+
+
+def _flops_per_step(forecast: WorkloadForecast, step: TrainingForecast) -> float:
+    """FLOPs that the model itself needs for a step, from its MFU [FLOP]."""
+    peak_tflops = gpu_compute(forecast.gpu).tflops[str(step.plan["precision"])]
+    return step.mfu * peak_tflops * 1e12 * forecast.n_gpus * step.step_s
 
 
 def _of_serving(served: ServingForecast) -> Performance:

@@ -48,11 +48,17 @@ class RankedCase:
     start_usd
         What is paid at the start [USD].
     per_gpu, per_gpu_hour
-        Total for each GPU [USD], and for each GPU-hour that did work [USD/(GPU h)].
-    per_million_work
-        Network and GPU-hours for a million units of work [USD]; None where no performance is known.
+        Total for each GPU [USD], and levelised for each GPU-hour that did work [USD/(GPU h)].
+    network_per_million_work, per_million_work
+        Levelised total for a million units of work, and the same with the GPU-hours that do it
+        at their value [USD]; None where no performance is known.
     work_unit
         What the unit is: ``token``; empty without.
+    network_per_eflop_day, per_eflop_day
+        The same for an EFLOP-day of useful model work (8.64e22 FLOP) [USD]; None where no MFU is
+        known, as in serving.
+    precision
+        Number format of that MFU, such as ``bf16``; empty without.
     best_chance
         Probability, 0 to 1, that it is the cheapest of all that are within the budget.
     exceeds_budget
@@ -80,8 +86,12 @@ class RankedCase:
     start_usd: Band
     per_gpu: Band
     per_gpu_hour: Band
+    network_per_million_work: Band | None
     per_million_work: Band | None
     work_unit: str
+    network_per_eflop_day: Band | None
+    per_eflop_day: Band | None
+    precision: str
     best_chance: float
     exceeds_budget: bool
     n_unpriced: int
@@ -199,7 +209,7 @@ def _chances(costs: Sequence[CaseCost], allowed: Sequence[int]) -> list[float]:
 
 def _ranked(cost: CaseCost, start: Floats, decide_by: str, *, is_over: bool) -> RankedCase:
     outcome, case = cost.outcome, cost.case
-    per_work, performance = outcome.per_work, case.facts.performance
+    performance = case.facts.performance
     return RankedCase(
         name=case.name,
         label=case_label(case),
@@ -216,10 +226,18 @@ def _ranked(cost: CaseCost, start: Floats, decide_by: str, *, is_over: bool) -> 
         start_usd=band(start),
         per_gpu=band(outcome.per_gpu),
         per_gpu_hour=band(outcome.per_gpu_hour),
-        per_million_work=None if per_work is None else band(per_work * 1e6),
+        network_per_million_work=_band_of(outcome.network_per_work, 1e6),
+        per_million_work=_band_of(outcome.per_work, 1e6),
         work_unit="" if performance is None else performance.work_unit,
+        network_per_eflop_day=_band_of(outcome.network_per_eflop_day),
+        per_eflop_day=_band_of(outcome.per_eflop_day),
+        precision="" if performance is None else performance.precision,
         best_chance=0.0,
         exceeds_budget=is_over,
         n_unpriced=case.facts.n_unpriced,
         same_as="",
     )
+
+
+def _band_of(values: Floats | None, factor: float = 1.0) -> Band | None:
+    return None if values is None else band(values * factor)

@@ -15,6 +15,12 @@ from gpufabric.planner.ranking import case_label
 from gpufabric.report.cell_terms import Term
 from gpufabric.report.cost_formulas import ITEMS, LATE, ONCE, CaseCells, write_case
 from gpufabric.report.ledger_section import kind_words
+from gpufabric.report.unit_formulas import (
+    depreciation_words,
+    unit_words,
+    write_depreciation,
+    write_units,
+)
 from gpufabric.report.workbook_format import Book, Column, Formula, Kind, Page, cell
 
 __all__ = ["CostCells", "cost_sheet", "input_sheet", "part_sheet"]
@@ -177,7 +183,7 @@ def cost_sheet(
         *(Column(case_label(cost.case), 24, "exact") for cost in costs),
     ]
     page = book.page(name, columns)
-    rows = _rows()
+    rows = _rows(advice.horizon_years)
     place = {row.key: page.row + at for at, row in enumerate(rows) if row.key}
     content: dict[str, dict[int, object]] = {row.key: {} for row in rows if row.key}
     totals: dict[str, Term] = {}
@@ -206,9 +212,12 @@ def _column(
     given, parts = inputs
     case = cost.case
 
+    placed: dict[str, Term] = {}
+
     def put(key: str, value: Term) -> Term:
         content[key][column] = Formula(f"={value.text}", value.value)
-        return Term(cell(place[key], column), value.value)
+        placed[key] = Term(cell(place[key], column), value.value)
+        return placed[key]
 
     design: dict[str, Term] = {}
     for key, number in _design(cost).items():
@@ -218,7 +227,9 @@ def _column(
         case, given.__getitem__, design.__getitem__, parts[case.facts.name].__getitem__, put
     )
     total = write_case(cells)
-    put("per_gpu", total / design["gpus"])
+    for key, words in write_units(cells, placed.__getitem__).items():
+        content[key][column] = words
+    write_depreciation(cells, placed.__getitem__)
     outcome = cost.total
     for key, value in (("mean", outcome.mean), ("p10", outcome.p10), ("p90", outcome.p90)):
         content[f"drawn.{key}"][column] = value
@@ -264,20 +275,24 @@ def _design(cost: CaseCost) -> dict[str, float]:
             "hashed_step_s": performance.hashed_step_s,
             "jitter_s": performance.jitter_s,
             "communication_share": performance.communication_share,
+            "work_per_step": performance.work_per_step,
         }
+        if performance.flops_per_step is not None:
+            found["flops_per_step"] = performance.flops_per_step
     return {key: float(value) for key, value in found.items()}
 
 
-def _rows() -> list[_Row]:
+def _rows(horizon_years: int) -> list[_Row]:
     years = _("USD a year")
     once = _("USD, once")
     return [
         _Row("", _("Result")),
         _Row("total", _("Total, present value, at the values in use"), "USD", "usd"),
-        _Row("per_gpu", _("for each GPU"), "USD", "usd"),
         _Row("drawn.mean", _("Mean of all draws (as written, does not follow)"), "USD", "usd"),
         _Row("drawn.p10", "P10", "USD", "usd"),
         _Row("drawn.p90", "P90", "USD", "usd"),
+        _Row("", _("What a unit costs")),
+        *(_Row(key, words, unit) for key, words, unit in unit_words()),
         _Row("", _("Design and forecast")),
         *(_Row(f"design.{key}", words, unit) for key, words, unit in _design_words()),
         _Row("", _("Price of what is built")),
@@ -304,6 +319,8 @@ def _rows() -> list[_Row]:
         _Row("annuity", _("Present value of 1 USD a year"), "USD"),
         _Row("", _("Present values over the horizon")),
         *(_Row(f"value.{name}", _value_words(name), "USD", "usd") for name in ITEMS),
+        _Row("", _("Depreciation, straight line: no payment, in no total")),
+        *(_Row(key, words, unit, "usd") for key, words, unit in depreciation_words(horizon_years)),
     ]
 
 
@@ -345,6 +362,8 @@ def _design_words() -> tuple[tuple[str, str, str], ...]:
         ("hashed_step_s", _("Step or token, flows hashed"), "s"),
         ("jitter_s", _("Late messages in a step or token"), "s"),
         ("communication_share", _("Share that waits for communication"), ""),
+        ("work_per_step", _("Tokens of a step"), ""),
+        ("flops_per_step", _("FLOPs that the model itself needs for a step"), "FLOP"),
     )
 
 

@@ -11,9 +11,11 @@ from gpufabric.planner.compare import spec_hash
 from gpufabric.report.amounts import currency_of
 from gpufabric.report.chart import percent
 from gpufabric.report.decision_words import decision_of, network_words, spec_words
+from gpufabric.report.depreciation_table import depreciation_rows, depreciation_words
 from gpufabric.report.forecast_words import forecast_notes
 from gpufabric.report.risk_charts import failure_rows, number_words
 from gpufabric.report.terminal import plan_facts
+from gpufabric.report.unit_cost import unit_costs
 
 __all__ = ["report_markdown"]
 
@@ -100,6 +102,15 @@ def _ways(advice: Advice) -> Iterator[str]:
         _("chance to be best"),
     ]
     yield _table(heads, rows)
+    units = unit_costs(advice, currency)
+    yield "## " + _("What a unit costs")
+    yield _table(units.heads, units.rows)
+    yield _listed(units.notes)
+    years, schedule = depreciation_rows(advice, currency)
+    if schedule:
+        yield "## " + _("Depreciation in the books")
+        yield _table(years, schedule)
+        yield depreciation_words(advice)
 
 
 def _candidates(advice: Advice) -> Iterator[str]:

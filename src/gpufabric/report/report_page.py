@@ -18,6 +18,7 @@ from gpufabric.report.chart import Chart, chart_html, charts_json, data_table, p
 from gpufabric.report.cost_charts import cost_charts
 from gpufabric.report.decision_section import decision_html, ranges_chart
 from gpufabric.report.decision_words import network_words, spec_words
+from gpufabric.report.depreciation_table import depreciation_rows, depreciation_words
 from gpufabric.report.flip_chart import flip_chart
 from gpufabric.report.forecast_words import forecast_notes
 from gpufabric.report.guide_chart import guide_chart
@@ -26,6 +27,7 @@ from gpufabric.report.performance_charts import performance_charts
 from gpufabric.report.risk_charts import failure_rows, lost_chart, margin_chart, tornado_chart
 from gpufabric.report.side_by_side import Fact
 from gpufabric.report.terminal import plan_facts
+from gpufabric.report.unit_cost import unit_costs
 
 __all__ = ["Drawings", "report_html"]
 
@@ -75,7 +77,7 @@ def report_html(advice: Advice, drawings: Sequence[Drawings]) -> str:
             _("What the workload gets"),
             _performance(plan.candidates, performance),
         ),
-        _Section("cost", _("Cost"), _("What it costs"), _grid(cost)),
+        _Section("cost", _("Cost"), _("What it costs"), _costs(advice, cost, currency)),
         _Section(
             "sensitivity", _("Uncertainty"), _("How sure, and what moves it"), _risk(advice, risk)
         ),
@@ -286,6 +288,21 @@ def _performance(plans: Sequence[CandidatePlan], charts: Sequence[Chart]) -> str
     bandwidth = [chart for chart in charts if chart.name.startswith("busbw")]
     rest = [chart for chart in charts if chart not in bandwidth]
     return f'{told}<div class="grid">{_grid(bandwidth)}</div>{_grid(rest)}'
+
+
+def _costs(advice: Advice, charts: Sequence[Chart], currency: Currency) -> str:
+    units = unit_costs(advice, currency)
+    title = _("What a unit costs")
+    notes = "".join(f"<p>{escape(words)}</p>" for words in units.notes)
+    table = data_table(units.heads, units.rows, name=title, is_ranking=True)
+    parts = [_grid(charts), _card(f"<h3>{escape(title)}</h3>{table}{notes}")]
+    heads, rows = depreciation_rows(advice, currency)
+    if rows:
+        title = _("Depreciation in the books")
+        words = escape(depreciation_words(advice))
+        table = data_table(heads, rows, name=title)
+        parts.append(_card(f"<h3>{escape(title)}</h3>{table}<p>{words}</p>"))
+    return "".join(parts)
 
 
 def _risk_charts(advice: Advice, currency: Currency) -> list[Chart]:
