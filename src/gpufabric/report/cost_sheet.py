@@ -17,7 +17,7 @@ from gpufabric.report.cost_formulas import ITEMS, LATE, ONCE, CaseCells, write_c
 from gpufabric.report.ledger_section import kind_words
 from gpufabric.report.unit_formulas import (
     depreciation_words,
-    unit_words,
+    unit_rows,
     write_depreciation,
     write_units,
 )
@@ -292,7 +292,7 @@ def _rows(horizon_years: int) -> list[_Row]:
         _Row("drawn.p10", "P10", "USD", "usd"),
         _Row("drawn.p90", "P90", "USD", "usd"),
         _Row("", _("What a unit costs")),
-        *(_Row(key, words, unit) for key, words, unit in unit_words()),
+        *(_Row(key, words, unit) for key, words, unit in unit_rows()),
         _Row("", _("Design and forecast")),
         *(_Row(f"design.{key}", words, unit) for key, words, unit in _design_words()),
         _Row("", _("Price of what is built")),

@@ -11,7 +11,7 @@ from gpufabric.report.amounts import unknown
 from gpufabric.report.cell_terms import Term, exp, greatest, term, where_at_most
 from gpufabric.report.cost_formulas import CaseCells
 
-__all__ = ["UNITS", "depreciation_words", "unit_words", "write_depreciation", "write_units"]
+__all__ = ["UNITS", "depreciation_words", "unit_rows", "write_depreciation", "write_units"]
 
 UNITS = ("network_per_million", "per_million", "network_per_eflop_day", "per_eflop_day")
 """Rows of costs of work."""
@@ -47,7 +47,7 @@ def write_units(cells: CaseCells, placed: Placed) -> dict[str, str]:
     return {}
 
 
-def unit_words() -> tuple[tuple[str, str, str], ...]:
+def unit_rows() -> tuple[tuple[str, str, str], ...]:
     """Return name, words and unit of the rows."""
     return (
         ("per_gpu", _("a GPU"), "USD"),

@@ -59,4 +59,5 @@ def explain_managers(
             "architecture does, or use one managed switch."
         )
     why = f"{missing} {remedy.format(switch=leaf.name)}"
-    return (Decision("managers", str(placed), why, _SOURCE, is_warning=True),)
+    found = _("{placed} of {wanted} ports").format(placed=placed, wanted=wanted)
+    return (Decision("managers", found, why, _SOURCE, is_warning=True),)
