@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -11,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpufabric.catalog.cost_constants import cost_constants
-from gpufabric.cost.case import Case, Offer
+from gpufabric.cost.case import TOOLS_OF, Case, Offer
 from gpufabric.cost.facts import Exposure, NetworkFacts, Performance, PricedPart
 from gpufabric.cost.finance import annuity_factor
-from gpufabric.cost.opportunity import interruptions, stop_hours
+from gpufabric.cost.opportunity import interruptions, locate_hours, repair_factor, stop_hours
 from gpufabric.cost.outcome import GROUPS, Outcome, evaluate, group_of
 from gpufabric.cost.quantity import Quantity, draw, fixed, known_quantities, one_draw
 
@@ -72,20 +73,20 @@ def test_every_item_by_hand_at_the_most_likely_values() -> None:
     )
     between = 8760 / (stops + 64 * q["failure.other_per_gpu_year"])
     interval = math.sqrt(2 * q["job.checkpoint_stall_minutes"] / 60 * between)
-    located = q["skill.unattended_share.basic"] * q["skill.locate_hours.basic"]
-    stopped = interval / 2 + q["job.restart_hours"] + located
+    located = q["locate.hours.counters.basic"]
+    waited = q["skill.unattended_share.basic"] * located
+    stopped = interval / 2 + q["job.restart_hours"] + waited
+    part_hours = located + q["repair.skill_factor.basic"] * q["repair.hours"]
+    switch_hours = located + q["repair.skill_factor.basic"] * q["repair.switch_hours"]
     access = 64 * q["failure.optical_link"] + 64 * q["failure.nic"]
     out = (
-        access * q["repair.hours"] * 8 + 4 * q["failure.switch"] * q["repair.switch_hours"] * 64
+        access * (part_hours - waited) * 8 + 4 * q["failure.switch"] * (switch_hours - waited) * 64
     ) * (1 - q["repair.spare_host_cover"])
     thinner = (0.2 / 7) / (1 + 0.2 / 7)
     thin = (
         64
         * thinner
-        * (
-            32 * q["failure.optical_link"] * q["repair.hours"]
-            + 2 * q["failure.switch"] * q["repair.switch_hours"]
-        )
+        * (32 * q["failure.optical_link"] * part_hours + 2 * q["failure.switch"] * switch_hours)
     )
     alone = {
         "communication": late_s / (0.9 + late_s),
@@ -113,7 +114,9 @@ def test_every_item_by_hand_at_the_most_likely_values() -> None:
         "energy": watts / 1000 * 8760 * q["energy.pue"] * q["energy.usd_per_kwh"] * annuity,
         "space": 12 * 12 * q["space.usd_per_unit_month"] * annuity,
         "support": 240_000 * q["support.share.roce"] * annuity,
-        "licences": 6 * q["licence.usd_per_switch_year.roce"] * annuity,
+        "licences": 6
+        * (q["licence.usd_per_switch_year.roce"] + q["tools.usd_per_switch_year.counters"])
+        * annuity,
         "staff": people * q["staff.usd_per_year"] * annuity,
         "replacement": 240_000 * q["failure.switch"] * q["replacement.paid_share"] * annuity,
         "deployment": (late_weeks + idle) * 168 * 64 * q["cluster.utilisation"] * value,
@@ -206,6 +209,55 @@ def test_what_llama_3_lost_to_its_network_is_within_the_band() -> None:
     assert 0.1 < hours < 2 * 0.28
 
 
+def test_better_tools_or_more_skill_never_find_a_fault_later() -> None:
+    known = cost_constants()
+    tools, skills = tuple(TOOLS_OF.values()), tuple(TOOLS_OF)
+    for end in ("low", "mid", "high"):
+        hours = np.array(
+            [[getattr(known[f"locate.hours.{t}.{s}"], end) for s in skills] for t in tools]
+        )
+        assert (np.diff(hours, axis=0) < 0).all()
+        assert (np.diff(hours, axis=1) < 0).all()
+    draws = one_draw(quantities().values())
+    longer = [float(repair_factor(replace(CASE, skill=s), draws)[0]) for s in skills]
+    assert longer[0] > longer[1] > longer[2] == 1.0
+
+
+def test_tools_go_by_skill_where_nobody_says_and_a_provider_has_the_best() -> None:
+    assert [Case(FACTS, skill).operator_tools for skill in TOOLS_OF] == list(TOOLS_OF.values())
+    assert replace(CASE, is_hired=True).operator_tools == "telemetry"
+    poor = replace(CASE, tools="none")
+    assert poor.operator_tools == replace(poor, is_hired=True).operator_tools == "none"
+    served = replace(poor, offer=Offer("naas"))
+    assert (served.operator_tools, served.operator_skill) == ("telemetry", "expert")
+    bare = replace(poor, offer=Offer("bare", includes_operation=False))
+    assert bare.operator_tools == "none"
+    draws = draw(quantities().values(), 64, seed=1)
+    fees = [evaluate(replace(case, tools=None), draws).yearly["fees"] for case in (served, bare)]
+    for case, fee in zip((served, bare), fees, strict=True):
+        np.testing.assert_array_equal(evaluate(case, draws).yearly["fees"], fee)
+
+
+@pytest.mark.parametrize("planes", [1, 2])
+@pytest.mark.parametrize("skill", list(TOOLS_OF))
+def test_better_tools_cost_money_and_save_hours_of_failures(skill: str, planes: int) -> None:
+    draws = one_draw(quantities().values())
+    facts = replace(FACTS, exposure=replace(EXPOSURE, planes=planes))
+    found = [
+        evaluate(Case(facts, skill, tools=tools), draws)  # type: ignore[arg-type]
+        for tools in TOOLS_OF.values()
+    ]
+    for worse, better in itertools.pairwise(found):
+        assert better.yearly["licences"] > worse.yearly["licences"]
+        for cause in ("failures", "misconfiguration"):
+            assert better.lost_gpu_hours[cause] < worse.lost_gpu_hours[cause]
+        others = set(worse.yearly) - {"licences", "failures", "misconfiguration"}
+        for item in others - {"communication", "jitter"}:
+            np.testing.assert_array_equal(better.yearly[item], worse.yearly[item])
+        assert locate_hours(better.case, draws) < locate_hours(worse.case, draws)
+        assert stop_hours(better.case, draws) < stop_hours(worse.case, draws)
+
+
 def test_planes_turn_stops_into_less_bandwidth() -> None:
     draws = one_draw(quantities().values())
     dual = replace(CASE, facts=replace(FACTS, exposure=replace(EXPOSURE, planes=2)))
@@ -237,7 +289,7 @@ def test_costs_are_finite_and_losses_are_parts_of_what_is_wanted(
     found = evaluate(case, draw(values.values(), 64, seed=3))
     assert np.isfinite(found.total).all()
     yearly = sum(hours for name, hours in found.lost_gpu_hours.items() if name != "deployment")
-    assert (yearly <= 64 * 8760 * used + 1e-6).all()
+    assert np.all(yearly <= 64 * 8760 * used + 1e-6)
 
 
 def test_every_constant_is_read_by_some_case(outcomes: list[Outcome]) -> None:
@@ -250,6 +302,9 @@ def test_every_constant_is_read_by_some_case(outcomes: list[Outcome]) -> None:
                     facts = replace(FACTS, fabric=fabric, gpu=gpu)
                     read |= evaluate(Case(facts, skill, offer), draws).keys
     read |= evaluate(replace(CASE, is_hired=True), draws).keys
+    for tools in TOOLS_OF.values():
+        for skill in TOOLS_OF:
+            read |= evaluate(Case(FACTS, skill, tools=tools), draws).keys
     assert set(cost_constants()) <= read
 
 

@@ -114,7 +114,7 @@ site:
   usd_per_kwh: 0.08
 storage: {wanted: true, gbps_per_host: 200}
 management: {wanted: false}
-team: {infiniband: none, ethernet: expert}
+team: {infiniband: none, ethernet: expert, tools: telemetry}
 offers:
 - {name: acme, fabric: roce, usd_per_port_month: 45, term_months: 24}
 cost:

@@ -281,6 +281,33 @@ def test_gpudirect_off_costs_every_candidate_what_its_pitfall_tells(workload: st
     assert "forecast.roce.direct_step_s" in {row.key for row in found.ledger}
 
 
+def test_a_large_network_without_tools_is_told_what_dashboards_save() -> None:
+    spec = (
+        "{{gpus: {0}, host: dgx-h100, candidates: [infiniband], offers: false, "
+        "team: {{infiniband: basic, tools: {1}}}, cost: {{draws: 256}}}}"
+    )
+    poor = money(spec.format(1024, "none"))
+    draws = draw(poor.quantities.values(), 256, poor.plan.requirement.seed)
+    bare = poor.cost("infiniband").case
+    watched = replace(bare, tools="counters")
+    saved = evaluate(bare, draws).total - evaluate(watched, draws).total
+    assert money(spec.format(1024, "counters")).cost("infiniband").case == watched
+    found = advice(spec.format(1024, "none"))
+    told = {one.key: one for one in found.pitfalls}["no_tools"]
+    assert told.candidate == "infiniband"
+    assert f"saves {number_text(float(saved.mean()))} USD over 4 years" in told.sentence
+    for few in (spec.format(512, "none"), spec.format(1024, "counters")):
+        assert "no_tools" not in {one.key for one in advice(few).pitfalls}
+    labels = {row.key: row.label for row in found.ledger}
+    assert labels["locate.hours.none.basic"] == "Time to find a cause (no tools, some skill)"
+    assert "locate.hours.counters.basic" in {
+        row.key for row in advice(spec.format(1024, "counters")).ledger
+    }
+    turned = next(one for one in found.flips if one.key == "tools")
+    assert turned.names == ("none", "counters", "telemetry")
+    assert turned.now == 0.0
+
+
 def test_a_winner_by_subscription_without_an_offer_says_that_the_fee_is_reckoned() -> None:
     assert advice().winner.endswith("+naas")
     told = next(one for one in advice().pitfalls if one.key == "fee_reckoned")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpufabric.cost.facts import NetworkFacts, Skill
+from gpufabric.cost.facts import NetworkFacts, Skill, Tools
 
-__all__ = ["HIRE", "Case", "Offer"]
+__all__ = ["HIRE", "TOOLS_OF", "Case", "Offer"]
+
+TOOLS_OF: dict[Skill, Tools] = {"none": "none", "basic": "counters", "expert": "telemetry"}
+"""Tools that a team of a skill has where nobody says."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class Case:
         What the NICs of all hosts send together [Gb/s], for prices by bandwidth.
     is_hired
         Whether experts are hired to run the bought network, in place of the team.
+    tools
+        What the team, or the hired, watch the network with; None: as `TOOLS_OF` their skill.
     """
 
     facts: NetworkFacts
@@ -86,6 +91,7 @@ class Case:
     horizon_years: int = 4
     injection_gbps: float = 0.0
     is_hired: bool = False
+    tools: Tools | None = None
 
     @property
     def name(self) -> str:
@@ -95,10 +101,21 @@ class Case:
         return self.facts.name if self.offer is None else f"{self.facts.name}+{self.offer.name}"
 
     @property
+    def is_served(self) -> bool:
+        """Whether a provider runs the network."""
+        return self.offer is not None and self.offer.includes_operation
+
+    @property
     def operator_skill(self) -> Skill:
         """Skill of those who run the network: experts, hired or the provider's, or the team."""
-        is_served = self.offer is not None and self.offer.includes_operation
-        return "expert" if is_served or self.is_hired else self.skill
+        return "expert" if self.is_served or self.is_hired else self.skill
+
+    @property
+    def operator_tools(self) -> Tools:
+        """Tools of those who run the network; a provider has the best."""
+        if self.is_served:
+            return "telemetry"
+        return self.tools or TOOLS_OF[self.operator_skill]
 
     @property
     def builder_skill(self) -> Skill:

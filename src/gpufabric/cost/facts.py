@@ -23,10 +23,12 @@ __all__ = [
     "PriceTerm",
     "PricedPart",
     "Skill",
+    "Tools",
     "network_facts",
 ]
 
 Skill = Literal["none", "basic", "expert"]
+Tools = Literal["none", "counters", "telemetry"]
 Ints = NDArray[np.int64]
 
 HOST_TIER, RACK_UNIT_OF_SWITCH = 1, 2.0

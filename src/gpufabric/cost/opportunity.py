@@ -22,8 +22,10 @@ __all__ = [
     "deployment_gpu_hours",
     "gpu_hour_usd",
     "interruptions",
+    "locate_hours",
     "lost_shares",
     "misconfigurations",
+    "repair_factor",
     "stop_hours",
     "wanted_gpu_hours",
 ]
@@ -137,17 +139,21 @@ def _failures(case: Case, draws: Draws) -> Floats:
     """Share of GPU-hours that failures take.
 
     A job that stops loses what `stop_hours` tells. Then hosts behind the fault are out until it
-    is repaired, unless a spare host stands in; with several planes they run on at less bandwidth
-    instead, and the whole job with them.
+    is located and repaired, unless a spare host stands in; with several planes they run on at less
+    bandwidth instead, and the whole job with them. Hours in which the whole job waits until the
+    fault is located are counted once, with its stop.
     """
     facts, exposure = case.facts, case.facts.exposure
     events = interruptions(case, draws)
     stopping = events.stopping(exposure.planes, draws)
     job_hours = facts.job_gpus * stopping * stop_hours(case, draws)
-    hours, switch_hours = draws["repair.hours"], draws["repair.switch_hours"]
-    repair = events.access * hours * facts.host_gpus
-    repair = repair + events.leafs * switch_hours * exposure.hosts_per_leaf * facts.host_gpus
+    located, longer = locate_hours(case, draws), repair_factor(case, draws)
+    hours = located + longer * draws["repair.hours"]
+    switch_hours = located + longer * draws["repair.switch_hours"]
     if exposure.planes == 1:
+        waited = draws[f"skill.unattended_share.{case.operator_skill}"] * located
+        at_leafs = events.leafs * (switch_hours - waited) * exposure.hosts_per_leaf
+        repair = (events.access * (hours - waited) + at_leafs) * facts.host_gpus
         out_hours = repair * (1 - draws["repair.spare_host_cover"])
     else:
         slower = _slower(case, 1 / (exposure.planes - 1))
@@ -182,9 +188,20 @@ def stop_hours(case: Case, draws: Draws) -> Floats:
     per_year = stops * of_job + case.facts.job_gpus * draws["failure.other_per_gpu_year"]
     between_hours = HOURS_A_YEAR / per_year
     interval = np.sqrt(2 * draws["job.checkpoint_stall_minutes"] / 60 * between_hours)
-    located = draws[f"skill.unattended_share.{skill}"] * draws[f"skill.locate_hours.{skill}"]
-    hours: Floats = interval / 2 + draws["job.restart_hours"] + located
+    waited = draws[f"skill.unattended_share.{skill}"] * locate_hours(case, draws)
+    hours: Floats = interval / 2 + draws["job.restart_hours"] + waited
     return hours
+
+
+def locate_hours(case: Case, draws: Draws) -> Floats:
+    """Return the hours until the cause of a fault is found, by tools and skill."""
+    return draws[f"locate.hours.{case.operator_tools}.{case.operator_skill}"]
+
+
+def repair_factor(case: Case, draws: Draws) -> Floats:
+    """Return how many times longer than a skilled team those who run it take to repair."""
+    skill = case.operator_skill
+    return _zero(draws) + 1 if skill == "expert" else draws[f"repair.skill_factor.{skill}"]
 
 
 def _slower(case: Case, more: float) -> float:

@@ -77,10 +77,18 @@ def operating_items(case: Case, draws: Draws) -> dict[str, Floats]:
         "energy": kwh * draws["energy.usd_per_kwh"],
         "space": 12 * facts.switch_units * draws["space.usd_per_unit_month"],
         "support": supported * draws[f"support.share.{fabric}"],
-        "licences": facts.n_switches * draws[f"licence.usd_per_switch_year.{fabric}"],
+        "licences": facts.n_switches
+        * (draws[f"licence.usd_per_switch_year.{fabric}"] + _tools_usd(case, draws)),
         "staff": people * draws["staff.usd_per_year"],
         "replacement": _failed_usd(case, draws) * draws["replacement.paid_share"],
     }
+
+
+def _tools_usd(case: Case, draws: Draws) -> Floats:
+    """What watches one switch [USD/year]; what switches themselves show is free."""
+    if case.operator_tools == "none":
+        return np.zeros(_length(draws))
+    return draws[f"tools.usd_per_switch_year.{case.operator_tools}"]
 
 
 def engineers(case: Case, draws: Draws) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpufabric.cost.case import Case, Offer
+from gpufabric.cost.facts import Tools
 from gpufabric.cost.finance import annuity_factor, discounted
 from gpufabric.cost.owning import capital_items, operating_items
 from gpufabric.cost.quantity import Draws
@@ -40,11 +41,12 @@ def provider_fee(case: Case, offer: Offer, draws: Draws) -> Floats:
     Notes
     -----
     The provider buys the same network, writes it off over the term of the contract but not under
-    three years, and runs it with a skilled team that it shares between networks; power and space
-    are the customer's. It counts on no more at the end of the term than what is left after four
-    years, since the network may find no other customer at once.
+    three years, and runs it with a skilled team that it shares between networks, and with
+    telemetry; power and space are the customer's. It counts on no more at the end of the term than
+    what is left after four years, since the network may find no other customer at once.
     """
-    own = replace(case, skill="expert", offer=None, is_hired=False)
+    tools: Tools = "telemetry" if offer.includes_operation else "none"
+    own = replace(case, skill="expert", offer=None, is_hired=False, tools=tools)
     capital = np.sum(list(capital_items(own, draws).values()), axis=0)
     running = operating_items(own, draws)
     yearly = sum(amount for name, amount in running.items() if name not in (*FACILITY, "staff"))

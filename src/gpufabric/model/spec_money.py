@@ -14,11 +14,12 @@ from gpufabric.model.spec_parts import SpecPart, Text
 __all__ = ["Assumption", "Assumptions", "CostQuestion", "GivenOffers", "SpecOffer", "Team"]
 
 _Skill = Literal["none", "basic", "expert"]
+_Tools = Literal["none", "counters", "telemetry"]
 _Amount = Annotated[float, Field(ge=0, le=1e12)]
 
 
 class Team(SpecPart):
-    """What the people who will run the network can do."""
+    """What the people who will run the network can do, and with which tools."""
 
     infiniband: _Skill = Field(
         default="basic",
@@ -27,6 +28,14 @@ class Team(SpecPart):
     ethernet: _Skill = Field(
         default="basic",
         description="Skill with lossless Ethernet (RoCE v2: PFC, ECN, DCQCN), in the same steps.",
+    )
+    tools: _Tools | None = Field(
+        default=None,
+        description="What watches the network: none (the switches' own commands), counters "
+        "(dashboards and alarms, such as UFM or Prometheus), telemetry (streamed, and locates "
+        "faults by itself). Left out: by skill, none with none, counters with basic, telemetry "
+        "with expert.",
+        examples=["counters"],
     )
 
 

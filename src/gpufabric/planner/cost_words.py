@@ -29,7 +29,7 @@ def _items() -> dict[str, str]:
         "energy": _("energy and cooling"),
         "space": _("rack space"),
         "support": _("vendor support"),
-        "licences": _("licences"),
+        "licences": _("licences and tools"),
         "staff": _("people"),
         "replacement": _("replacement parts"),
         "fees": _("subscription fees"),

@@ -139,7 +139,7 @@ def cases_of(one: CandidatePlan, requirement: Requirement) -> Iterator[Case]:
     team = requirement.team
     skill: Skill = team.infiniband if facts.fabric == "infiniband" else team.ethernet
     injection = float(one.design.bandwidth.injection_gbps)
-    bought = Case(facts, skill, None, requirement.cost.horizon_years, injection)
+    bought = Case(facts, skill, None, requirement.cost.horizon_years, injection, tools=team.tools)
     yield bought
     if skill != "expert":
         yield replace(bought, is_hired=True)

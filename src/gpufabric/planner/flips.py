@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from gpufabric.core.text import _, listed
-from gpufabric.planner.quantity_words import SHARES, skill_label, unit_words
+from gpufabric.planner.quantity_words import SHARES, choice_label, unit_words
 
 __all__ = ["Change", "Flip", "Knob", "flip", "number_text"]
 
@@ -216,7 +216,7 @@ def _sentence(knob: Knob, advised: str, below: Change | None, above: Change | No
 
 def _told(knob: Knob, value: float) -> str:
     if knob.names:
-        return skill_label(knob.names[round(value)])
+        return choice_label(knob.names, value)
     return number_text(100 * value if knob.unit in SHARES else value)
 
 

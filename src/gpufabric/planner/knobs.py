@@ -10,7 +10,7 @@ import numpy as np
 from gpufabric.catalog.cost_constants import gpu_hour_key
 from gpufabric.core.text import _
 from gpufabric.cost.case import Case
-from gpufabric.cost.facts import Skill
+from gpufabric.cost.facts import Skill, Tools
 from gpufabric.cost.outcome import evaluate
 from gpufabric.cost.quantity import Draws, Quantity, draw
 from gpufabric.cost.subscription import monthly_fee
@@ -28,6 +28,7 @@ GRID = 9
 """Values of a knob that are looked at first."""
 
 SKILLS: tuple[Skill, ...] = ("none", "basic", "expert")
+TOOLS: tuple[Tools, ...] = ("none", "counters", "telemetry")
 MOST_CASES = 5
 """Cases that are held against each other; the others of the ranking are too far behind."""
 
@@ -126,6 +127,7 @@ def _knobs(economics: Economics, contest: Contest) -> Iterator[_Turned]:
     yield _of_quantity(known[gpu_hour_key(gpu)], contest)
     yield from _of_prices(contest)
     yield from _of_skills(contest)
+    yield _of_tools(contest)
     yield from _of_direct(contest)
     yield _of_horizon(contest)
     yield from _of_fees(contest)
@@ -208,6 +210,26 @@ def _skilled(contest: Contest, fabric: str) -> Callable[[float], str]:
         )
 
     return winner
+
+
+def _of_tools(contest: Contest) -> _Turned:
+    """Return what watches the network, the same for all that is not a provider's to run."""
+    own = [case for case in contest.cases if not case.is_served] or list(contest.cases)
+    places = tuple(float(place) for place in range(len(TOOLS)))
+    knob = Knob(
+        "tools",
+        _("Tools that watch the network"),
+        "",
+        float(TOOLS.index(own[0].operator_tools)),
+        places,
+        names=TOOLS,
+        is_continuous=False,
+    )
+
+    def winner(place: float) -> str:
+        return contest.winner([replace(case, tools=TOOLS[round(place)]) for case in contest.cases])
+
+    return knob, winner
 
 
 def _of_direct(contest: Contest) -> Iterator[_Turned]:

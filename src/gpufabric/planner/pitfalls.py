@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpufabric.catalog.collection import Catalog
 from gpufabric.catalog.switch import Switch
 from gpufabric.core.text import _
-from gpufabric.cost.opportunity import LOSSES
+from gpufabric.cost.case import Case
+from gpufabric.cost.opportunity import LOSSES, locate_hours
 from gpufabric.cost.outcome import evaluate
-from gpufabric.cost.quantity import Draws
+from gpufabric.cost.quantity import Draws, draw
 from gpufabric.cost.subscription import monthly_fee
 from gpufabric.planner.economics import CaseCost, Economics
 from gpufabric.planner.flips import number_text
@@ -24,6 +25,9 @@ __all__ = ["Pitfall", "pitfalls", "reckoned_fee"]
 
 LEAST_SHARE, MOST_SHARE = 0.10, 0.20
 """Share of a cluster's hardware that networks and NICs usually have (published: 9 to 25 %)."""
+
+MANY_GPUS = 1000
+"""From so many GPUs on a network without tools is a mistake; assumed."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ def pitfalls(economics: Economics) -> tuple[Pitfall, ...]:
     """Return the mistakes found in a plan's spec; GPUDirect RDMA that is off comes first."""
     plan = economics.plan
     found = [*_direct(economics), *_skill(plan), *_vendor(plan), *_growth(plan), *_latency(plan)]
+    found += _unwatched(economics)
     for one in plan.candidates:
         found += [*_blocked(one), *_share(one, plan.catalog), *_unpriced(one)]
     return tuple(found)
@@ -175,6 +180,48 @@ def _direct(economics: Economics) -> Iterator[Pitfall]:
             sentence,
             _("Load nvidia-peermem or use DMA-BUF; without it no network is worth its price."),
         )
+
+
+def _unwatched(economics: Economics) -> Iterator[Pitfall]:
+    """Yield what dashboards would save where a large network has none, if they save anything."""
+    bare = [
+        cost
+        for cost in economics.costs
+        if cost.case.operator_tools == "none" and cost.case.facts.n_gpus >= MANY_GPUS
+    ]
+    if not bare:
+        return
+    question, seed = economics.plan.requirement.cost, economics.plan.requirement.seed
+    draws = draw(economics.quantities.values(), question.draws, seed)
+    saved = [_saved_usd(cost.case, draws) for cost in bare]
+    best = int(np.argmax(saved))
+    if saved[best] <= 0:
+        return
+    case = bare[best].case
+    watched = replace(case, tools="counters")
+    hours = [float(np.median(locate_hours(one, draws))) for one in (case, watched)]
+    yield Pitfall(
+        "no_tools",
+        bare[best].plan.name,
+        _(
+            "{gpus:,} GPUs, and nothing watches the network but the switches' own commands: a "
+            "cause is found in {now} h, with dashboards and alarms in {then} h, which saves {usd} "
+            "USD over {years} years."
+        ).format(
+            gpus=case.facts.n_gpus,
+            now=number_text(hours[0]),
+            then=number_text(hours[1]),
+            usd=number_text(saved[best]),
+            years=case.horizon_years,
+        ),
+        _("Plan counters or telemetry, and say so under team.tools."),
+    )
+
+
+def _saved_usd(case: Case, draws: Draws) -> float:
+    """What dashboards and alarms save over the horizon, their own price counted [USD]."""
+    watched = evaluate(replace(case, tools="counters"), draws)
+    return float(np.mean(evaluate(case, draws).total - watched.total))
 
 
 def _blocked(one: CandidatePlan) -> Iterator[Pitfall]:

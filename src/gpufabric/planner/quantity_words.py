@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from gpufabric.core.text import _
 
-__all__ = ["SHARES", "fabric_label", "quantity_label", "skill_label", "unit_words"]
+__all__ = [
+    "SHARES",
+    "TOOLS",
+    "choice_label",
+    "fabric_label",
+    "quantity_label",
+    "skill_label",
+    "tools_label",
+    "unit_words",
+]
 
 FABRICS = ("infiniband", "roce")
 SHARES = ("share", "1/year")
 """Units of numbers that are told as percentages."""
 SKILLS = ("none", "basic", "expert")
+TOOLS = ("none", "counters", "telemetry")
 
 
 def quantity_label(key: str) -> str:
@@ -22,7 +32,12 @@ def quantity_label(key: str) -> str:
     >>> quantity_label("staff.base_fte.roce")
     'People for the smallest network (RoCE)'
     """
-    for head, words in (("gpu_hour.usd.", _value_label), ("price.", _price_label)):
+    heads = (
+        ("gpu_hour.usd.", _value_label),
+        ("price.", _price_label),
+        ("locate.hours.", _locate_label),
+    )
+    for head, words in heads:
         if key.startswith(head):
             return words(key.removeprefix(head))
     parts, ends = key.split("."), list[str]()
@@ -70,6 +85,35 @@ def skill_label(skill: str) -> str:
     return words.get(skill, skill)
 
 
+def tools_label(tools: str) -> str:
+    """Return the name of what watches a network."""
+    words = {
+        "none": _("no tools"),
+        "counters": _("dashboards and alarms"),
+        "telemetry": _("telemetry"),
+    }
+    return words.get(tools, tools)
+
+
+def choice_label(names: tuple[str, ...], place: float) -> str:
+    """Return what a choice of skills, tools or other names is called at a place.
+
+    Examples
+    --------
+    >>> choice_label(TOOLS, 1.0)
+    'dashboards and alarms'
+    """
+    name = names[round(place)]
+    return tools_label(name) if names == TOOLS else skill_label(name)
+
+
+def _locate_label(ends: str) -> str:
+    tools, _dot, skill = ends.partition(".")
+    return _("Time to find a cause ({tools}, {skill})").format(
+        tools=tools_label(tools), skill=skill_label(skill)
+    )
+
+
 def _value_label(gpu: str) -> str:
     name = _("any other GPU") if gpu == "other" else gpu.upper()
     return _("Value of a GPU-hour, {gpu}").format(gpu=name)
@@ -111,6 +155,8 @@ def _money() -> dict[str, str]:
     return {
         "support.share": _("Vendor support, of the price"),
         "licence.usd_per_switch_year": _("Licences of a switch"),
+        "tools.usd_per_switch_year.counters": _("Dashboards and alarms, for a switch"),
+        "tools.usd_per_switch_year.telemetry": _("Streamed telemetry, for a switch"),
         "replacement.paid_share": _("Failed parts that are paid for"),
         "finance.discount_rate": _("Discount rate"),
         "finance.financed_share": _("Share that is financed"),
@@ -140,8 +186,8 @@ def _operation() -> dict[str, str]:
         "job.restart_hours": _("Time to restart a job"),
         "repair.hours": _("Time to exchange a module, cable or NIC"),
         "repair.switch_hours": _("Time to exchange a switch"),
+        "repair.skill_factor": _("Time to repair, over a skilled team"),
         "repair.spare_host_cover": _("Hosts that a spare one stands in for"),
-        "skill.locate_hours": _("Time to find a cause"),
         "skill.unattended_share": _("Faults for which a job waits until the cause is found"),
         "misconfiguration.per_gpu_year": _("Incidents by wrong settings, for a GPU"),
         "misconfiguration.fabric_factor": _("Wrong settings, over RoCE"),

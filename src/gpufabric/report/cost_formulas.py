@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gpufabric.catalog.cost_constants import gpu_hour_key
 from gpufabric.cost.case import Case, Offer
+from gpufabric.cost.facts import Tools
 from gpufabric.cost.finance import RESIDUAL_YEARS
 from gpufabric.cost.owning import CAPITAL, OPERATING
 from gpufabric.cost.subscription import FACILITY
@@ -136,9 +137,16 @@ def _running(cells: CaseCells, equipment: dict[str, Term]) -> dict[str, Term]:
         "energy": kwh * q("energy.usd_per_kwh"),
         "space": 12 * d("rack_units") * q("space.usd_per_unit_month"),
         "support": supported * q(f"support.share.{cells.fabric}"),
-        "licences": d("switches") * q(f"licence.usd_per_switch_year.{cells.fabric}"),
+        "licences": _licences(cells, cells.case.operator_tools),
         "replacement": failed * q("replacement.paid_share"),
     }
+
+
+def _licences(cells: CaseCells, tools: Tools) -> Term:
+    each = cells.given(f"licence.usd_per_switch_year.{cells.fabric}")
+    if tools != "none":
+        each = each + cells.given(f"tools.usd_per_switch_year.{tools}")
+    return cells.design("switches") * each
 
 
 def _owning(
@@ -213,7 +221,9 @@ def _fee(cells: CaseCells, offer: Offer, capital: Term, running: dict[str, Term]
     if offer.usd_per_gbps_month is not None:
         return offer.usd_per_gbps_month * cells.design("injection_gbps")
     q = cells.given
-    yearly = total(amount for name, amount in running.items() if name not in FACILITY)
+    tools: Tools = "telemetry" if offer.includes_operation else "none"
+    upkeep = running | {"licences": _licences(cells, tools)}
+    yearly = total(amount for name, amount in upkeep.items() if name not in FACILITY)
     if offer.includes_operation:
         people = _engineers(cells, "expert") * q("staff.usd_per_year")
         yearly = yearly + people * q("subscription.staff_share")
@@ -301,16 +311,25 @@ def _stop_hours(cells: CaseCells, stops: Term) -> Term:
     a_year = stops * d("job_gpus") / d("gpus") + d("job_gpus") * q("failure.other_per_gpu_year")
     between = HOURS_A_YEAR / a_year
     interval = root(2 * q("job.checkpoint_stall_minutes") / 60 * between)
-    located = q(f"skill.unattended_share.{skill}") * q(f"skill.locate_hours.{skill}")
-    return interval / 2 + q("job.restart_hours") + located
+    waited = q(f"skill.unattended_share.{skill}") * _locate_hours(cells)
+    return interval / 2 + q("job.restart_hours") + waited
+
+
+def _locate_hours(cells: CaseCells) -> Term:
+    case = cells.case
+    return cells.given(f"locate.hours.{case.operator_tools}.{case.operator_skill}")
 
 
 def _failures(cells: CaseCells, events: dict[str, Term], stops: Term, hours: Term) -> Term:
     q, d = cells.given, cells.design
-    repair, switch = q("repair.hours"), q("repair.switch_hours")
+    skill, located = cells.case.operator_skill, _locate_hours(cells)
+    longer = term(1) if skill == "expert" else q(f"repair.skill_factor.{skill}")
+    repair = cells.put("out.part", located + longer * q("repair.hours"))
+    switch = cells.put("out.switch", located + longer * q("repair.switch_hours"))
     if cells.case.facts.exposure.planes == 1:
-        at_leafs = events["leafs"] * switch * d("hosts_per_leaf")
-        out = (events["access"] * repair + at_leafs) * d("host_gpus")
+        waited = q(f"skill.unattended_share.{skill}") * located
+        at_leafs = events["leafs"] * (switch - waited) * d("hosts_per_leaf")
+        out = (events["access"] * (repair - waited) + at_leafs) * d("host_gpus")
         out = out * (1 - q("repair.spare_host_cover"))
     else:
         slower = _slower(cells, 1 / (d("planes") - 1))

@@ -379,6 +379,8 @@ def _step_words() -> tuple[tuple[str, str, str], ...]:
         ("events.upper", _("Switches above that fail"), a_year),
         ("stops", _("Stops of the job by the network"), a_year),
         ("stop_hours", _("Lost by one stop"), "h"),
+        ("out.part", _("Until a link or NIC is found and exchanged"), "h"),
+        ("out.switch", _("Until a switch is found and exchanged"), "h"),
         ("incidents", _("Incidents by wrong settings"), a_year),
         ("late", _("Step or token later than on a network that never blocks"), "s"),
         *(

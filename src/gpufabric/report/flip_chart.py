@@ -8,7 +8,7 @@ from typing import Any
 
 from gpufabric.core.text import _
 from gpufabric.planner.advice import Advice, Change, Flip
-from gpufabric.planner.quantity_words import skill_label
+from gpufabric.planner.quantity_words import choice_label
 from gpufabric.report.case_look import case_colour
 from gpufabric.report.chart import Chart, layout
 from gpufabric.report.figure_style import HAIRLINE, INK, LETTERS, ink_on
@@ -149,7 +149,7 @@ def _edge(flip: Flip, left: float, right: float) -> float:
 
 def _now(flip: Flip) -> str:
     if flip.names:
-        return skill_label(flip.names[round(flip.now)])
+        return choice_label(flip.names, flip.now)
     return number_words(flip.now, flip.unit)
 
 

@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 
 from gpufabric.core.text import _
-from gpufabric.cost.opportunity import interruptions, misconfigurations, stop_hours
+from gpufabric.cost.opportunity import (
+    interruptions,
+    locate_hours,
+    misconfigurations,
+    repair_factor,
+    stop_hours,
+)
 from gpufabric.cost.quantity import one_draw
 from gpufabric.cost.uncertainty import Swing, difference_of
 from gpufabric.planner.advice import Advice
 from gpufabric.planner.cost_words import item_label
 from gpufabric.planner.economics import CaseCost, Economics
-from gpufabric.planner.quantity_words import SHARES, quantity_label, unit_words
+from gpufabric.planner.quantity_words import SHARES, quantity_label, tools_label, unit_words
 from gpufabric.report.amounts import Currency
 from gpufabric.report.case_look import case_colour
 from gpufabric.report.chart import Chart, layout, signed
@@ -294,7 +300,7 @@ def _failure_column(cost: CaseCost, money: Economics) -> list[str]:
     case, draws = cost.case, money.draws
     events = interruptions(case, draws)
     stops = events.stopping(case.facts.exposure.planes, draws)
-    skill = case.operator_skill
+    longer = repair_factor(case, draws)
     planes = case.facts.exposure.planes
     days = HOURS_A_YEAR / 24 / np.maximum(stops, 1e-9)
     return [
@@ -304,8 +310,10 @@ def _failure_column(cost: CaseCost, money: Economics) -> list[str]:
         _spread(stops),
         _spread(days),
         _spread(stop_hours(case, draws), " h"),
-        _spread(draws[f"skill.locate_hours.{skill}"], " h"),
-        f"{_spread(draws['repair.hours'], ' h')}; {_spread(draws['repair.switch_hours'], ' h')}",
+        f"{_spread(locate_hours(case, draws), ' h')}, {tools_label(case.operator_tools)}",
+        "; ".join(
+            _spread(longer * draws[key], " h") for key in ("repair.hours", "repair.switch_hours")
+        ),
         _spread(misconfigurations(case, draws)),
         _("stops the job")
         if planes == 1
