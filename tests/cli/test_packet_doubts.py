@@ -110,3 +110,7 @@ def test_a_sweep_names_the_points_once(capsys: Capture, tmp_path: Path) -> None:
     assert "ecn.kmin_bytes=3e6" in (folder / "sweep.html").read_text()
     right = run(capsys, *words, *few, "--sweep", "ecn.kmin_bytes=1e5,2e5", "--json")
     assert json.loads(right.out)["warnings"] == []
+    fault = ("--fault", "override switches=leaf-su01-r1 kmin_bytes=3e6 kmax_bytes=1e6")
+    wrong = run(capsys, *words, *few, "--sweep", "ecn.pmax=0.1,0.2", *fault, "--json")
+    (warning,) = json.loads(wrong.out)["warnings"]
+    assert "ecn.pmax=0.1; ecn.pmax=0.2" in warning

@@ -41,7 +41,7 @@ from gpufabric.sim.packet_switch_config import PortOverride
 from gpufabric.sim.profile_fields import Parameter, meaning_of, parameters, schema_of
 from gpufabric.sim.section_reader import SectionReader
 
-__all__ = ["KINDS", "OVERRIDE", "NamedFault", "faults_schema", "find_faults"]
+__all__ = ["KINDS", "OVERRIDE", "NamedFault", "faults_schema", "find_faults", "overrides_of"]
 
 OVERRIDE = "override"
 KINDS: Mapping[str, type] = MappingProxyType(
@@ -130,6 +130,11 @@ def find_faults(asked: Sequence[str], option: str = "--fault") -> tuple[NamedFau
     if faults:
         raise InputError(faults)
     return tuple(found)
+
+
+def overrides_of(named: Sequence[NamedFault]) -> tuple[PortOverride, ...]:
+    """Return the settings that are wrong somewhere, as a profile has them."""
+    return tuple(PortOverride(**dict(one.values)) for one in named if one.kind == OVERRIDE)
 
 
 def _is_file(words: str) -> bool:

@@ -10,14 +10,13 @@ from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.text import _
 from gpufabric.routing.channels import Channels
 from gpufabric.sim.array_checks import ArrayChecks
-from gpufabric.sim.named_faults import KINDS, OVERRIDE, NamedFault
+from gpufabric.sim.named_faults import KINDS, OVERRIDE, NamedFault, overrides_of
 from gpufabric.sim.packet_checks import config_faults
 from gpufabric.sim.packet_config import PacketConfig
 from gpufabric.sim.packet_fault_rows import AT_NIC, check_faults
 from gpufabric.sim.packet_faults import BitErrors, PacketFault, PauseStorm, SlowHost, SmallMtu
 from gpufabric.sim.packet_override import no_port, numbered, port_numbers
 from gpufabric.sim.packet_problem import Wires
-from gpufabric.sim.packet_switch_config import PortOverride
 from gpufabric.sim.profile import Profile
 
 __all__ = ["placed_faults", "with_overrides"]
@@ -38,7 +37,7 @@ def with_overrides(profile: Profile, named: Sequence[NamedFault], channels: Chan
     mine = [one for one in named if one.kind == OVERRIDE]
     if not mine:
         return profile
-    overrides = tuple(PortOverride(**dict(one.values)) for one in mine)
+    overrides = overrides_of(mine)
     alone = replace(profile.config, overrides=overrides)
     faults = list(config_faults(alone))
     try:

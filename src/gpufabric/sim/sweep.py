@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 
 from gpufabric.core.errors import Fault, InputError, nearest
 from gpufabric.core.text import _
+from gpufabric.sim.named_faults import overrides_of
 from gpufabric.sim.packet_doubts import doubts
 from gpufabric.sim.packet_outcome import COUNTERS
 from gpufabric.sim.packet_run import PACKET_MODEL, run_with_engine
@@ -30,6 +31,7 @@ from gpufabric.sim.scenario import (
 from gpufabric.sim.sweep_journal import Journal
 from gpufabric.sim.traffic import PATTERNS, Traffic
 from gpufabric.sim.traffic_result import MODEL, MODEL_VERSION
+from gpufabric.topology.decision import Decision
 
 __all__ = [
     "METRICS",
@@ -327,8 +329,7 @@ def warnings_of(points: Sequence[Point]) -> list[str]:
     """Return what is hardly meant of the settings that are varied, each once, with its points."""
     places: dict[str, dict[str, None]] = {}
     for point in points:
-        profile = point.scenario.profile
-        for doubt in () if profile is None else doubts(profile.config):
+        for doubt in _doubts_of(point.scenario):
             values = " ".join(f"{key}={value}" for key, value in point.values.items())
             places.setdefault(f"{doubt.topic}: {doubt.why}", {})[values] = None
     found = []
@@ -338,6 +339,14 @@ def warnings_of(points: Sequence[Point]) -> list[str]:
             told += _(" and {n} more").format(n=len(named) - MOST_NAMED)
         found.append(f"{words} ({told})" if told else words)
     return found
+
+
+def _doubts_of(scenario: Scenario) -> tuple[Decision, ...]:
+    if scenario.profile is None:
+        return ()
+    config = scenario.profile.config
+    overrides = (*config.overrides, *overrides_of(scenario.faults))
+    return doubts(replace(config, overrides=overrides))
 
 
 def by_combination(rows: Iterable[SweepRow]) -> list[tuple[Mapping[str, str], list[SweepRow]]]:
