@@ -149,6 +149,11 @@ def test_the_decision_is_told_before_the_paths(capsys: Capture, spec: Path, tmp_
     assert "USD over 4 years" in " ".join(lines)
     assert content["selection_guide"]["sizes"] == [64, 256]
     assert "Would change it" in " ".join(lines)
+    words = " ".join(" ".join(lines).split())
+    told = [one["label"][1:] for one in content["reasons"]]
+    assert all(label in words for label in told)
+    assert f"1 of {len(content['pitfalls'])}: " in words or "None was found." in words
+    assert ("another way is cheaper" in words) == bool(content["runner_up"])
 
 
 @pytest.mark.parametrize("sizes", ["", "many", "64,-1", "0", "64;128", "9999999", "1e3"])

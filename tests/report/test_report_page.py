@@ -142,6 +142,17 @@ def test_the_decision_is_that_of_the_advice() -> None:
     assert all(what in page(BOTH) for what in ("Pitfalls in this spec", "If it is wrong"))
 
 
+def test_a_budget_that_nothing_keeps_is_told_first() -> None:
+    poor = BOTH.replace("draws: 256", "draws: 256, budget_usd: 10")
+    told = advice(poor, sizes=())
+    assert not told.is_within_budget
+    least = min(told.ranking, key=lambda case: case.start_usd.mean)
+    words = decision_of(told).answer
+    assert words.startswith("No way is within the budget of 10 USD at the start")
+    assert f"{money_words(least.start_usd.mean, USD)} for {least.label}" in words
+    assert "No way is within" not in decision_of(advice(BOTH)).answer
+
+
 @pytest.mark.parametrize(
     ("chance", "word"), [(0.95, "Sure"), (0.8, "Likely"), (0.65, "Leaning"), (0.4, "Close")]
 )

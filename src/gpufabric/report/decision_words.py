@@ -76,7 +76,7 @@ def decision_of(advice: Advice) -> Decision:
     return Decision(
         headline=_headline(winner),
         network=network_words(plan.candidate(winner.candidate)),
-        answer=_answer(advice, winner, currency),
+        answer=sentences(_unaffordable(advice, currency), _answer(advice, winner, currency)),
         sure=_sure(advice),
         keys=_keys(advice, winner, currency),
         reasons=() if first is None else _against(first, first.reasons, currency),
@@ -171,6 +171,21 @@ def _headline(winner: RankedCase) -> str:
 
 def _decided(advice: Advice, case: RankedCase) -> float:
     return case.total.p90 if advice.decide_by == "p90" else case.total.mean
+
+
+def _unaffordable(advice: Advice, currency: Currency) -> str:
+    """Tell that nothing is within the budget, and the least that would be; empty otherwise."""
+    budget = advice.economics.plan.requirement.cost.budget_usd
+    if advice.is_within_budget or budget is None:
+        return ""
+    least = min(advice.ranking, key=lambda case: case.start_usd.mean)
+    return _(
+        "No way is within the budget of {budget} at the start: the least is {usd} for {least}."
+    ).format(
+        budget=money_words(budget, currency),
+        usd=money_words(least.start_usd.mean, currency),
+        least=least.label,
+    )
 
 
 def _answer(advice: Advice, winner: RankedCase, currency: Currency) -> str:
