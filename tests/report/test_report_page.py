@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import re
@@ -11,6 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from gpufabric.core.text import use_language
 from gpufabric.planner.advice import Advice, Change
 from gpufabric.report.amounts import Currency, currency_of
 from gpufabric.report.case_look import case_colour
@@ -110,6 +112,22 @@ def test_units_and_depreciation_are_told_on_the_page_and_in_words(text: str) -> 
         assert f"| {' | '.join(line)} |" in words
         assert "</td><td>".join(line[1:]) in shown
     assert f"({'from the spec' if serves else 'assumed'}: cost.horizon_years)" in words
+
+
+def test_chinese_has_its_own_marks() -> None:
+    """No comma, colon or bracket of English stands beside a Chinese sign, no blank after a stop."""
+    told = advice(BOTH, "zh_CN")
+    use_language("zh_CN")
+    try:
+        page, text = report_html(told, drawings(told)), report_markdown(told)
+    finally:
+        use_language("en")
+    page = re.sub(r"(?s)<script.*?</script>|<style.*?</style>|<svg.*?</svg>", "", page)
+    shown = html.unescape(re.sub(r"<[^>]+>", "\n", page)) + text
+    assert re.findall(r".{0,20}[\u4e00-\u9fff\uff09] ?[,;:].{0,20}", shown) == []
+    assert re.findall(r".{0,20}[,;:] ?[\u4e00-\u9fff].{0,20}", shown) == []
+    assert re.findall(r"[\u4e00-\u9fff]\([^`)\n]*\).{0,20}", shown) == []
+    assert re.findall(r".{0,20}[\u3002\uff1b\uff0c] +[\u4e00-\u9fff].{0,20}", shown) == []
 
 
 def test_names_are_escaped() -> None:

@@ -9,7 +9,16 @@ from contextvars import ContextVar
 
 from babel.messages.pofile import read_po
 
-__all__ = ["LANGUAGES", "_", "current_language", "listed", "sentences", "titled", "use_language"]
+__all__ = [
+    "LANGUAGES",
+    "_",
+    "bracketed",
+    "current_language",
+    "listed",
+    "sentences",
+    "titled",
+    "use_language",
+]
 
 LANGUAGES = {"en": "English", "zh_CN": "简体中文"}
 
@@ -61,6 +70,14 @@ def listed(parts: Iterable[str]) -> str:
 def titled(title: str, words: str) -> str:
     """Return words with a title before them, and the colon of the language between."""
     return f"{title}\uff1a{words}" if _language.get() == "zh_CN" else f"{title}: {words}"
+
+
+def bracketed(words: str, parts: Iterable[str]) -> str:
+    """Return words with what is listed in the brackets of the language after them."""
+    inner = listed(parts)
+    if not inner:
+        return words
+    return f"{words}\uff08{inner}\uff09" if _language.get() == "zh_CN" else f"{words} ({inner})"
 
 
 def _(message: str) -> str:

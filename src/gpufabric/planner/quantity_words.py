@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpufabric.core.text import _
+from gpufabric.core.text import _, bracketed
 
 __all__ = [
     "SHARES",
@@ -47,7 +47,7 @@ def quantity_label(key: str) -> str:
     label = _words().get(".".join(parts))
     if label is None:
         return key
-    return f"{label} ({', '.join(ends)})" if ends else label
+    return bracketed(label, ends)
 
 
 def fabric_label(fabric: str) -> str:

@@ -10,7 +10,7 @@ from html import escape
 from plotly.offline import get_plotlyjs
 
 from gpufabric import __version__
-from gpufabric.core.text import _, current_language, titled
+from gpufabric.core.text import _, current_language, listed, titled
 from gpufabric.planner.advice import Advice
 from gpufabric.planner.compare import CandidatePlan, spec_hash
 from gpufabric.report.amounts import Currency, currency_of
@@ -209,7 +209,7 @@ def _ways(advice: Advice, currency: Currency) -> str:
         ]
         rows.append(
             [
-                ", ".join([case.label, *notes]),
+                listed([case.label, *notes]),
                 millions(case.total.mean),
                 f"{millions(case.total.p10)} – {millions(case.total.p90)}",
                 millions(case.start_usd.mean),

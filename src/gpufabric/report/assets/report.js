@@ -49,7 +49,8 @@
   window.addEventListener("beforeprint", () => {
     for (const figure of figures) {
       const plot = document.getElementById(`plot-${figure.name}`);
-      Plotly.relayout(plot, { autosize: false, width: paper(plot) });
+      const height = (plot.closest(".verdict") ? 1 : 0.8) * figure.layout.height;
+      Plotly.relayout(plot, { autosize: false, width: paper(plot), height });
     }
     for (const row of document.querySelectorAll("tr[hidden]")) {
       row.hidden = false;
@@ -62,7 +63,8 @@
   });
   window.addEventListener("afterprint", () => {
     for (const figure of figures) {
-      Plotly.relayout(`plot-${figure.name}`, { autosize: true, width: null });
+      const { height } = layoutOf(figure);
+      Plotly.relayout(`plot-${figure.name}`, { autosize: true, width: null, height });
     }
     for (const row of opened.splice(0)) row.hidden = true;
     for (const details of unfolded.splice(0)) details.open = false;
