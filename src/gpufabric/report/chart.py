@@ -17,11 +17,21 @@ from gpufabric.core.text import _
 from gpufabric.report.figure_style import GRID, HAIRLINE, INK, rail_colour
 from gpufabric.workload.forecast import told_digits
 
-__all__ = ["Chart", "chart_html", "charts_json", "data_table", "layout", "percent", "signed"]
+__all__ = [
+    "Chart",
+    "chart_html",
+    "charts_json",
+    "data_table",
+    "layout",
+    "percent",
+    "signed",
+    "unbroken",
+]
 
 MINUS = "\u2212"
 FONT = "Inter, Segoe UI, Helvetica Neue, Arial, Noto Sans CJK SC, sans-serif"
 
+_SPACE_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|M |USD|CNY|EUR|kW|MW|GB/s|Tb/s|ms\b|s\b|h\b)")
 _UNIT = re.compile(r"(\[[^\]]+\])")
 
 LEGEND = {
@@ -134,6 +144,11 @@ def data_table(
 def _kept(heading: str) -> str:
     """Return a heading in which no line ends within a unit."""
     return _UNIT.sub(r'<span class="unit">\1</span>', escape(heading))
+
+
+def unbroken(text: str) -> str:
+    """Return a text as HTML in which no line ends between a number and its unit."""
+    return _SPACE_BEFORE_UNIT.sub("&nbsp;", escape(text))
 
 
 def chart_html(chart: Chart) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from html import escape as _escape
 from typing import Any
 
 from gpufabric.core.text import _, sentences
@@ -12,20 +10,14 @@ from gpufabric.planner.advice import Advice, RankedCase
 from gpufabric.report.amounts import Currency
 from gpufabric.report.case_look import case_colour
 from gpufabric.report.chart import Chart, chart_html, layout, percent
+from gpufabric.report.chart import unbroken as escape
 from gpufabric.report.decision_words import Decision, decision_of, network_words
 from gpufabric.report.figure_style import INK
 
 __all__ = ["decision_html", "ranges_chart"]
 
-_SPACE_BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|M |USD|CNY|EUR)")
-
 MOST_CASES = 6
 MOST_PITFALLS = 3
-
-
-def escape(text: str) -> str:
-    """Return a text as HTML in which no line ends between a number and its unit."""
-    return _SPACE_BEFORE_UNIT.sub("&nbsp;", _escape(text))
 
 
 def decision_html(advice: Advice, currency: Currency) -> str:
@@ -87,14 +79,16 @@ def _pitfalls(told: Decision) -> str:
     if not told.pitfalls:
         words = _("None was found.")
         return f"<h3>{escape(_('Pitfalls in this spec'))}</h3><p>{escape(words)}</p>"
-    items = "".join(
+    listed = [
         f"<li>{sentences(escape(what), f'<b>{escape(remedy)}</b>')}</li>"
-        for what, remedy in told.pitfalls[:MOST_PITFALLS]
-    )
-    rest = len(told.pitfalls) - MOST_PITFALLS
-    if rest > 0:
-        words = _("and {n} more: see plan.json").format(n=rest)
-        items += f"<li>{escape(words)}</li>"
+        for what, remedy in told.pitfalls
+    ]
+    items = "".join(listed[:MOST_PITFALLS])
+    rest = listed[MOST_PITFALLS:]
+    if rest:
+        words = escape(_("and {n} more").format(n=len(rest)))
+        more = f"<summary>{words}</summary><ul>{''.join(rest)}</ul>"
+        items += f'<li><details class="rest">{more}</details></li>'
     title = escape(_("Pitfalls in this spec"))
     return f'<h3>{title}</h3><ul class="pit">{items}</ul>'
 
@@ -134,6 +128,7 @@ def ranges_chart(advice: Advice, currency: Currency) -> Chart:
             ]
             for case in shown
         ],
+        is_labelled=True,
     )
 
 

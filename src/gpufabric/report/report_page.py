@@ -14,7 +14,7 @@ from gpufabric.core.text import _, current_language, listed, titled
 from gpufabric.planner.advice import Advice
 from gpufabric.planner.compare import CandidatePlan, spec_hash
 from gpufabric.report.amounts import Currency, currency_of
-from gpufabric.report.chart import Chart, chart_html, charts_json, data_table, percent
+from gpufabric.report.chart import Chart, chart_html, charts_json, data_table, percent, unbroken
 from gpufabric.report.cost_charts import cost_charts
 from gpufabric.report.decision_section import decision_html, ranges_chart
 from gpufabric.report.decision_words import network_words, spec_words
@@ -241,7 +241,7 @@ def _facts(names: Sequence[str], facts: Sequence[Fact], best: str) -> str:
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     body = "".join(
         f'<tr{" class=opens" if fact.opens else ""}><th scope="row">{escape(fact.label)}</th>'
-        + "".join(f"<td>{escape(value or '–')}</td>" for value in fact.values)
+        + "".join(f"<td>{unbroken(value or '–')}</td>" for value in fact.values)
         + "</tr>"
         for fact in facts
         if fact.is_told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpufabric.core.text import _
+from gpufabric.core.text import _, sentences
 from gpufabric.model.spec_parts import Candidate
 from gpufabric.topology.assemble import ManagerLinks
 from gpufabric.topology.decision import Decision
@@ -58,6 +58,6 @@ def explain_managers(
             "The {switch} is not managed: give up one host for appliances, as the reference "
             "architecture does, or use one managed switch."
         )
-    why = f"{missing} {remedy.format(switch=leaf.name)}"
+    why = sentences(missing, remedy.format(switch=leaf.name))
     found = _("{placed} of {wanted} ports").format(placed=placed, wanted=wanted)
     return (Decision("managers", found, why, _SOURCE, is_warning=True),)

@@ -56,7 +56,7 @@
       row.hidden = false;
       opened.push(row);
     }
-    for (const details of document.querySelectorAll("section details:not([open], .told)")) {
+    for (const details of document.querySelectorAll("details:not([open], .told)")) {
       details.open = true;
       unfolded.push(details);
     }
