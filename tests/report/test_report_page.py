@@ -123,7 +123,9 @@ def test_chinese_has_its_own_marks() -> None:
     finally:
         use_language("en")
     page = re.sub(r"(?s)<script.*?</script>|<style.*?</style>|<svg.*?</svg>", "", page)
-    shown = html.unescape(re.sub(r"<[^>]+>", "\n", page)) + text
+    lines = (html.unescape(re.sub(r"<[^>]+>", "\n", page)) + text).splitlines()
+    # What is not translated yet is told by the test of the catalogue.
+    shown = "\n".join(line for line in lines if not re.search(r"(?:[a-z]+ ){4}", line))
     assert re.findall(r".{0,20}[\u4e00-\u9fff\uff09] ?[,;:].{0,20}", shown) == []
     assert re.findall(r".{0,20}[,;:] ?[\u4e00-\u9fff].{0,20}", shown) == []
     assert re.findall(r"[\u4e00-\u9fff]\([^`)\n]*\).{0,20}", shown) == []
