@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpufabric.core.text import _
+from gpufabric.core.text import _, listed
 from gpufabric.cost.opportunity import (
     interruptions,
     locate_hours,
@@ -310,7 +310,7 @@ def _failure_column(cost: CaseCost, money: Economics) -> list[str]:
         _spread(stops),
         _spread(days),
         _spread(stop_hours(case, draws), " h"),
-        f"{_spread(locate_hours(case, draws), ' h')}, {tools_label(case.operator_tools)}",
+        listed([_spread(locate_hours(case, draws), " h"), tools_label(case.operator_tools)]),
         "; ".join(
             _spread(longer * draws[key], " h") for key in ("repair.hours", "repair.switch_hours")
         ),
