@@ -76,7 +76,9 @@ class Chart:
 def layout(height: int, **more: Any) -> dict[str, Any]:
     """Return what all figures have in common."""
     axis = {"gridcolor": GRID, "zerolinecolor": HAIRLINE, "automargin": True, "linecolor": HAIRLINE}
-    given = {name: {**axis, **more.pop(name, {})} for name in ("xaxis", "yaxis")}
+    apart = {"ticks": "outside", "ticklen": 7, "tickcolor": "rgba(0,0,0,0)"}
+    own = {"xaxis": {**axis, **apart}, "yaxis": axis}
+    given = {name: {**look, **more.pop(name, {})} for name, look in own.items()}
     return {
         "height": height,
         "margin": {"l": 12, "r": 16, "t": 10, "b": 12},

@@ -101,9 +101,6 @@ def _bandwidth(operation: str, title: str, found: Sequence[_Curve]) -> Chart:
             xaxis={
                 "type": "log",
                 "title": {"text": _("message size")},
-                "ticks": "outside",
-                "ticklen": 7,
-                "tickcolor": "rgba(0,0,0,0)",
                 "tickvals": ticks,
                 "ticktext": [_size_words(int(size)) for size in ticks],
             },
