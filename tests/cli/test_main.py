@@ -15,6 +15,7 @@ import pytest
 import gpufabric
 from gpufabric.cli import lazy
 from gpufabric.cli.main import app
+from gpufabric.cli.simulate import SimulateGroup
 from gpufabric.core.errors import DeviceError
 from tests.cli.running import run
 
@@ -58,6 +59,32 @@ def test_the_first_line_of_help_is_that_of_the_list(capsys: Capture, name: str) 
     assert lazy.entries()[name].summary.rstrip(".") in " ".join(ended.out.split())
     assert "``" not in ended.out
     assert "[default: True]" not in " ".join(ended.out.split())
+
+
+SIMULATE = SimulateGroup(name="simulate").entries()
+
+
+def test_help_lists_every_command_of_simulate(capsys: Capture) -> None:
+    ended = run(capsys, "simulate", "--help")
+    assert ended.code == 0
+    for name, entry in SIMULATE.items():
+        assert re.search(rf"^  {name} +{re.escape(entry.summary[:40])}", ended.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", list(SIMULATE))
+def test_help_of_simulate_begins_as_in_its_list(capsys: Capture, name: str) -> None:
+    ended = run(capsys, "simulate", name, "--help")
+    assert ended.code == 0
+    assert SIMULATE[name].summary in " ".join(ended.out.split())
+
+
+def test_traffic_imports_no_other_command() -> None:
+    words = "import sys; from gpufabric.cli.main import main\n"
+    words += "try: main(['simulate', 'traffic', '--help'])\nfinally: print(*sys.modules)"
+    loaded = python("-c", words).stdout.split()
+    assert "gpufabric.cli.simulate_traffic" in loaded
+    for other in ("collective", "training", "inference", "trace", "chakra"):
+        assert f"gpufabric.cli.simulate_{other}" not in loaded
 
 
 def test_no_words_show_the_help_and_are_wrong_use(capsys: Capture) -> None:

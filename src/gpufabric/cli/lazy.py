@@ -68,7 +68,7 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.help = _group_help()
+        self.help = self.words()
         self._name_options()
 
     def _name_options(self) -> None:
@@ -76,16 +76,24 @@ class LazyGroup(TyperGroup):
         for option in self.params:
             cast("Any", option).help = words.get(option.name or "", "")
 
+    def entries(self) -> dict[str, Entry]:
+        """Return the commands by name, in the order in which help lists them."""
+        return entries()
+
+    def words(self) -> str:
+        """Return the help of the group."""
+        return _group_help()
+
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer asks so
         """Return the names of all commands."""
-        return list(entries())
+        return list(self.entries())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command `cmd_name`, importing its module; fail where there is none."""
-        entry = entries().get(cmd_name)
+        entry = self.entries().get(cmd_name)
         if entry is None:
             what = _('there is no command "{name}". {remedy}').format(
-                name=cmd_name, remedy=nearest(cmd_name, list(entries()))
+                name=cmd_name, remedy=nearest(cmd_name, list(self.entries()))
             )
             ctx.fail(what.strip())
         assert entry is not None, "fail does not come back"
@@ -98,10 +106,11 @@ class LazyGroup(TyperGroup):
         listing = TyperGroup(
             name=self.name,
             commands={
-                name: TyperCommand(name, help=entry.summary) for name, entry in entries().items()
+                name: TyperCommand(name, help=entry.summary)
+                for name, entry in self.entries().items()
             },
             params=self.params,
-            help=_group_help(),
+            help=self.words(),
             rich_markup_mode=self.rich_markup_mode,
         )
         listing.format_help(ctx, formatter)
