@@ -33,21 +33,24 @@ class SimulateGroup(LazyGroup):
                 "simulate_collective",
                 "collective",
                 _(
-                    "Predict a collective's time for every size, as nccl-tests prints it, with intervals."
+                    "Predict a collective's time for every size, as nccl-tests prints it, "
+                    "with intervals."
                 ),
             ),
             "training": Entry(
                 "simulate_training",
                 "training",
                 _(
-                    "Predict a training step: time, MFU, exposed communication, memory, jitter, GPU-hours lost."
+                    "Predict a training step: time, MFU, exposed communication, memory, "
+                    "jitter, GPU-hours lost."
                 ),
             ),
             "inference": Entry(
                 "simulate_inference",
                 "inference",
                 _(
-                    "Predict serving: time to first token, per token, tokens a second, network share, tail."
+                    "Predict serving: time to first token, per token, tokens a second, "
+                    "network share, tail."
                 ),
             ),
             "trace": Entry(
@@ -59,7 +62,8 @@ class SimulateGroup(LazyGroup):
                 "simulate_chakra",
                 "chakra",
                 _(
-                    "Write a training step or a collective as Chakra traces, one file a GPU, for ASTRA-sim."
+                    "Write a training step or a collective as Chakra traces, one file a "
+                    "GPU, for ASTRA-sim."
                 ),
             ),
             "profile": Entry(
