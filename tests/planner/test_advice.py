@@ -62,6 +62,15 @@ def test_a_budget_excludes_what_costs_more_at_the_start() -> None:
     assert ranking[-1].best_chance == 0
 
 
+def test_a_budget_below_all_excludes_nothing() -> None:
+    question = money().plan.requirement.cost
+    free = rank(money().costs, question)
+    poor = rank(money().costs, question.model_copy(update={"budget_usd": 1.0}))
+    assert all(case.exceeds_budget for case in poor)
+    assert [case.name for case in poor] == [case.name for case in free]
+    assert [case.best_chance for case in poor] == [case.best_chance for case in free]
+
+
 def test_what_has_no_price_wins_over_nothing_that_has() -> None:
     chassis = "{name: chassis, fabric: roce, switch: {leaf: sn5600, spine: 7800r-576}, tiers: 2}"
     found = advice(SMALL.replace("{name: roce-again, fabric: roce}", chassis))
@@ -353,6 +362,13 @@ def test_what_no_number_can_be_is_refused() -> None:
         "1 or more",
         "0 to 1, as a fraction",
     ]
+
+
+def test_a_cluster_without_work_is_refused() -> None:
+    idle = SMALL.replace("draws: 1024", "draws: 64, assumptions: {cluster.utilisation: 0}")
+    with pytest.raises(InputError) as caught:
+        money(idle)
+    assert [fault.expected for fault in caught.value.faults] == ["0.01 to 1, as a fraction"]
 
 
 def test_money_is_told_in_the_currency_of_the_site() -> None:

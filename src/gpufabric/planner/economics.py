@@ -38,6 +38,9 @@ FACTOR = "forecast.communication_factor"
 """Key of the quantity that times lost to the network are multiplied by: the forecast's interval."""
 
 SPEC_SOURCE = "spec"
+LEAST = {"energy.pue": 1.0, "cluster.utilisation": 0.01}
+"""Least values of numbers that may not be 0: without work, no cost has an hour to stand on."""
+
 MONTH_S = 730 * 3600.0
 """A month as rates of flaps count it [s]."""
 
@@ -288,7 +291,7 @@ def _refuse_impossible(requirement: Requirement) -> None:
 def _bounds(key: str, unit: str) -> tuple[float, float]:
     """Least and largest value that a quantity can have."""
     is_rate = unit == "1/year" and key.startswith(("finance.", "support."))
-    least = 1.0 if key == "energy.pue" else 0.0
+    least = LEAST.get(key, 0.0)
     return least, 1.0 if unit == "share" or is_rate else math.inf
 
 

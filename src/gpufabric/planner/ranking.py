@@ -60,7 +60,8 @@ class RankedCase:
     precision
         Number format of that MFU, such as ``bf16``; empty without.
     best_chance
-        Probability, 0 to 1, that it is the cheapest of all that are within the budget.
+        Probability, 0 to 1, that it is the cheapest of all that are within the budget; of all
+        where none is.
     exceeds_budget
         Whether its start costs more than the spec allows, so that it cannot win.
     n_unpriced
@@ -146,6 +147,8 @@ def rank(costs: Sequence[CaseCost], question: CostQuestion) -> tuple[RankedCase,
         for index in range(len(costs))
         if not (over[index] or twins[index] or open_ended[index])
     ]
+    if not allowed:  # nothing is within the budget, so that it excludes nothing
+        allowed = [at for at in range(len(costs)) if not (twins[at] or open_ended[at])]
     chances = _chances(costs, allowed)
     priced = [not is_open for is_open in open_ended]
     rows = [
