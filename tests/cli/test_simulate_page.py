@@ -51,7 +51,7 @@ def test_a_command_of_the_page(
 
 
 def test_the_page_has_commands_all_patterns_and_all_keys() -> None:
-    assert len(COMMANDS) == 15
+    assert len(COMMANDS) == 16
     for word in (*PATTERNS, *SWEEP_KEYS):
         assert f"`{word}" in PAGE
 

@@ -49,6 +49,7 @@ def _offer_faults(spec: Spec) -> Iterator[FieldFault]:
     """Refuse offers of one name, of two prices, and of a candidate that is not there."""
     offers = spec.get("offers")
     names = {str(candidate.get("name")) for candidate in candidates_of(spec)}
+    fabrics = {str(candidate.get("fabric")) for candidate in candidates_of(spec)}
     taken: set[str] = set()
     for index, offer in enumerate(offers if isinstance(offers, list | tuple) else ()):
         if not isinstance(offer, Mapping):
@@ -74,6 +75,13 @@ def _offer_faults(spec: Spec) -> Iterator[FieldFault]:
                 _('there is no candidate "{name}".').format(name=printable(candidate)),
                 expected=_("one of {names}").format(names=", ".join(sorted(names))),
                 remedy=nearest(candidate[:64], sorted(names)),
+            )
+        elif fabrics and offer.get("fabric") in {"infiniband", "roce"} - fabrics:
+            yield FieldFault(
+                ("offers", index, "fabric"),
+                _("no candidate is {fabric}.").format(fabric=offer["fabric"]),
+                expected=_("one of {names}").format(names=", ".join(sorted(fabrics))),
+                remedy=_("Add such a candidate: the offer is held against owning it."),
             )
 
 
