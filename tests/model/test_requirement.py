@@ -116,7 +116,7 @@ storage: {wanted: true, gbps_per_host: 200}
 management: {wanted: false}
 team: {infiniband: none, ethernet: expert, tools: telemetry}
 offers:
-- {name: acme, fabric: roce, usd_per_port_month: 45, term_months: 24}
+- {name: acme, fabric: infiniband, usd_per_port_month: 45, term_months: 24}
 cost:
   horizon_years: 5
   decide_by: p90
