@@ -15,7 +15,13 @@ from gpufabric.catalog.cost_constants import cost_constants
 from gpufabric.cost.case import TOOLS_OF, Case, Offer
 from gpufabric.cost.facts import Exposure, NetworkFacts, Performance, PricedPart
 from gpufabric.cost.finance import annuity_factor
-from gpufabric.cost.opportunity import interruptions, locate_hours, repair_factor, stop_hours
+from gpufabric.cost.opportunity import (
+    interruptions,
+    locate_hours,
+    lost_shares,
+    repair_factor,
+    stop_hours,
+)
 from gpufabric.cost.outcome import GROUPS, Outcome, evaluate, group_of
 from gpufabric.cost.quantity import Quantity, draw, fixed, known_quantities, one_draw
 
@@ -83,11 +89,8 @@ def test_every_item_by_hand_at_the_most_likely_values() -> None:
         access * (part_hours - waited) * 8 + 4 * q["failure.switch"] * (switch_hours - waited) * 64
     ) * (1 - q["repair.spare_host_cover"])
     thinner = (0.2 / 7) / (1 + 0.2 / 7)
-    thin = (
-        64
-        * thinner
-        * (32 * q["failure.optical_link"] * part_hours + 2 * q["failure.switch"] * switch_hours)
-    )
+    above = 32 * q["failure.optical_link"] * part_hours + 2 * q["failure.switch"] * switch_hours
+    thin = 64 * thinner * 8760 * (1 - math.exp(-above / 8760))
     alone = {
         "communication": late_s / (0.9 + late_s),
         "jitter": 0.05 / 1.05,
@@ -262,6 +265,25 @@ def test_planes_turn_stops_into_less_bandwidth() -> None:
     draws = one_draw(quantities().values())
     dual = replace(CASE, facts=replace(FACTS, exposure=replace(EXPOSURE, planes=2)))
     assert evaluate(dual, draws).items["failures"] < evaluate(CASE, draws).items["failures"]
+
+
+@pytest.mark.parametrize("planes", [1, 8])
+def test_faults_at_once_slow_a_job_no_more_than_one_does(planes: int) -> None:
+    draws = one_draw(quantities().values())
+
+    def failures(factor: int) -> float:
+        exposure = replace(EXPOSURE, uplink_optical=32 * factor, planes=planes)
+        facts = replace(FACTS, exposure=exposure)
+        quiet = {key: values.copy() for key, values in draws.items()}
+        quiet["failure.uplink_stops_job"][:] = 0.0
+        return float(lost_shares(replace(CASE, facts=facts), quiet)["failures"][0])
+
+    few, many, most = failures(1), failures(10**4), failures(10**6)
+    assert few < many
+    # By the definition at most the share that a job loses with one uplink of a leaf out: 1/7 more.
+    thinner = (0.2 / 7) / (1 + 0.2 / 7)
+    assert most - few < thinner
+    assert most == pytest.approx(many, rel=0.01)
 
 
 def test_unknown_performance_loses_nothing_to_it_and_has_no_price_of_work() -> None:

@@ -140,7 +140,8 @@ def _failures(case: Case, draws: Draws) -> Floats:
 
     A job that stops loses what `stop_hours` tells. Then hosts behind the fault are out until it
     is located and repaired, unless a spare host stands in; with several planes they run on at less
-    bandwidth instead, and the whole job with them. Hours in which the whole job waits until the
+    bandwidth instead, and the whole job with them, for as long as anything is out: the slowest sets
+    the pace, and two faults slow it no more than one. Hours in which the whole job waits until the
     fault is located are counted once, with its stop.
     """
     facts, exposure = case.facts, case.facts.exposure
@@ -157,13 +158,23 @@ def _failures(case: Case, draws: Draws) -> Floats:
         out_hours = repair * (1 - draws["repair.spare_host_cover"])
     else:
         slower = _slower(case, 1 / (exposure.planes - 1))
-        out_hours = (events.access * hours + events.leafs * switch_hours) * facts.job_gpus * slower
+        at_hosts = events.access * hours + events.leafs * switch_hours
+        out_hours = facts.job_gpus * slower * _hours_with_any(at_hosts)
     thinner = _slower(case, 1 / max(1.0, exposure.uplinks_per_leaf - 1))
-    thin_hours = (
-        facts.job_gpus * thinner * (events.uplinks * hours + events.upper_switches * switch_hours)
-    )
+    above = events.uplinks * hours + events.upper_switches * switch_hours
+    thin_hours = facts.job_gpus * thinner * _hours_with_any(above)
     share: Floats = (job_hours + out_hours + thin_hours) / (facts.n_gpus * HOURS_A_YEAR)
     return share
+
+
+def _hours_with_any(hours: Floats) -> Floats:
+    """Hours of a year in which at least one fault lasts, of faults that last `hours` in all [h].
+
+    They begin independently of each other: a queue with as many servers as it needs, whose number
+    busy is Poisson's (M/G/infinity).
+    """
+    any_hours: Floats = HOURS_A_YEAR * -np.expm1(-hours / HOURS_A_YEAR)
+    return any_hours
 
 
 def stop_hours(case: Case, draws: Draws) -> Floats:

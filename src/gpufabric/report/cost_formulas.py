@@ -333,10 +333,17 @@ def _failures(cells: CaseCells, events: dict[str, Term], stops: Term, hours: Ter
         out = out * (1 - q("repair.spare_host_cover"))
     else:
         slower = _slower(cells, 1 / (d("planes") - 1))
-        out = (events["access"] * repair + events["leafs"] * switch) * d("job_gpus") * slower
+        at_hosts = events["access"] * repair + events["leafs"] * switch
+        out = d("job_gpus") * slower * _hours_with_any(at_hosts)
     thinner = _slower(cells, 1 / greatest(1, d("uplinks_per_leaf") - 1))
-    thin = d("job_gpus") * thinner * (events["uplinks"] * repair + events["upper"] * switch)
+    above = events["uplinks"] * repair + events["upper"] * switch
+    thin = d("job_gpus") * thinner * _hours_with_any(above)
     return (d("job_gpus") * stops * hours + out + thin) / (d("gpus") * HOURS_A_YEAR)
+
+
+def _hours_with_any(hours: Term) -> Term:
+    """Hours of a year in which at least one fault lasts."""
+    return HOURS_A_YEAR * (1 - exp(hours * (-1 / HOURS_A_YEAR)))
 
 
 def _slower(cells: CaseCells, more: Term) -> Term:
