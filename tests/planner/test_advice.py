@@ -231,6 +231,13 @@ def test_the_chart_is_the_ranking_at_the_specs_own_size() -> None:
     assert size.winners[1] == again.winner
 
 
+def test_one_host_needs_no_network() -> None:
+    alone = "gpus: 8\nhost: dgx-h100\ncandidates: [infiniband, roce]\n"
+    assert "one_host" in {one.key for one in advice(alone).pitfalls}
+    for more in (alone + "growth: {gpus: 64}\n", alone.replace("8", "16", 1)):
+        assert "one_host" not in {one.key for one in advice(more).pitfalls}
+
+
 def test_pitfalls_name_what_the_spec_gets_wrong() -> None:
     spec = (
         "{gpus: 256, host: dgx-h100, team: {ethernet: none, infiniband: none}, "

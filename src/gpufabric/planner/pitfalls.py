@@ -55,7 +55,14 @@ class Pitfall:
 def pitfalls(economics: Economics) -> tuple[Pitfall, ...]:
     """Return the mistakes found in a plan's spec; GPUDirect RDMA that is off comes first."""
     plan = economics.plan
-    found = [*_direct(economics), *_skill(plan), *_vendor(plan), *_growth(plan), *_latency(plan)]
+    found = [
+        *_one_host(plan),
+        *_direct(economics),
+        *_skill(plan),
+        *_vendor(plan),
+        *_growth(plan),
+        *_latency(plan),
+    ]
     found += _unwatched(economics)
     for one in plan.candidates:
         found += [*_blocked(one), *_share(one, plan.catalog), *_unpriced(one)]
@@ -125,6 +132,18 @@ def _vendor(plan: Plan) -> Iterator[Pitfall]:
             yield Pitfall(
                 "single_vendor", one.name, what, _("Settle prices of growth and spares in advance.")
             )
+
+
+def _one_host(plan: Plan) -> Iterator[Pitfall]:
+    """Yield that one host, or one domain of NVLink, needs no network between hosts."""
+    hosts = {one.fabric.n_hosts for one in plan.candidates}
+    if hosts == {1} and plan.requirement.growth is None:
+        yield Pitfall(
+            "one_host",
+            "",
+            _("All GPUs stand in one host and talk over NVLink: no network is needed for them."),
+            _("Buy none, or say under growth what it must grow to."),
+        )
 
 
 def _growth(plan: Plan) -> Iterator[Pitfall]:
