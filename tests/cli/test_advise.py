@@ -77,12 +77,37 @@ def test_all_faults_come_at_once_with_a_remedy(
         "gpus: 1001 GPUs do not fill hosts of 8. Expected: a multiple of 8. Take 1000 or 1008.",
         'team: "wizard" is no answer. Expected: two of none, basic, expert.',
         'aim: "luck" is no answer. Expected: cost or stability, then an amount or nothing.',
-        'subscription: "-4" is no answer. Expected: a number above 0, at most 1,000,000.',
+        (
+            'subscription: "-4" is no answer. Expected: yes, no, or a number above 0, at most '
+            "1,000,000."
+        ),
         'value: "4.5" is no answer. Expected: whole years, at most 15.',
         'Did you mean "llama3-70b"?',
     ):
         assert told in ended.err
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_wrong_in_a_file_is_told_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers, spec = tmp_path / "answers.yaml", tmp_path / "spec.yaml"
+    answers.write_text("gpus: 100\nvalue: foo\n", encoding="utf-8")
+    ended = run(capsys, "advise", "--answers", str(answers), "-o", str(spec))
+    assert ended.code == 2
+    assert ended.err.splitlines() == [
+        (
+            f"Error: {answers}:1:7: gpus: 100 GPUs do not fill hosts of 8. Expected: a multiple of 8. "
+            "Take 96 or 104."
+        ),
+        (
+            f'Error: {answers}:2:8: value: "foo" is no answer. Expected: market, or a number above 0, '
+            "at most 1,000,000."
+        ),
+    ]
+    assert not spec.exists()
+    told = run(capsys, "advise", "--lang", "zh_CN", "--answers", str(answers), "-o", str(spec))
+    assert "应为" in told.err
 
 
 def test_it_asks_each_question_until_the_answer_holds(

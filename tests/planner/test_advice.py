@@ -206,8 +206,8 @@ def test_the_ledger_has_every_number_that_was_read_once() -> None:
         assert row.low <= row.mid <= row.high
     free = [row for row in found.ledger if row.key in read]
     assert 0.5 < sum(row.share_of_winner for row in free) <= 1.05
-    largest = [max(row.share_of_winner, row.share_of_margin) for row in free]
-    assert largest == sorted(largest, reverse=True)
+    first = [(row.share_of_margin, row.share_of_winner) for row in free]
+    assert first == sorted(first, reverse=True)
 
 
 def test_the_chart_is_the_ranking_at_the_specs_own_size() -> None:
@@ -229,6 +229,13 @@ def test_the_chart_is_the_ranking_at_the_specs_own_size() -> None:
     size = next(one for one in again.flips if one.key == "gpus")
     assert size.values == (64.0, 128.0)
     assert size.winners[1] == again.winner
+
+
+def test_a_currency_without_its_rate_is_told() -> None:
+    spec = "{gpus: 16, host: dgx-h100, candidates: [roce], cost: {draws: 64}, site: {currency: EUR"
+    told = {one.key: one for one in advice(spec + "}}").pitfalls}["no_rate"]
+    assert told.sentence == "EUR is asked for without its rate: all amounts are in USD."
+    assert "no_rate" not in {one.key for one in advice(spec + ", currency_rate: 0.9}}").pitfalls}
 
 
 def test_one_host_needs_no_network() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 
 from gpufabric.catalog.collection import Catalog
 from gpufabric.catalog.load import load_catalog
+from gpufabric.cli.language import METAVAR, speak
 from gpufabric.cli.loading import CatalogFolder
 from gpufabric.core.errors import Fault, InputError
 from gpufabric.core.files import check_writable, write_text
@@ -43,29 +45,56 @@ _Answer = Annotated[
 _Overwrite = Annotated[
     bool, typer.Option("--overwrite", help=_("Write over a spec that is there."))
 ]
+_Language = Annotated[
+    str | None,
+    typer.Option(
+        "--lang",
+        callback=speak,
+        is_eager=True,
+        metavar=METAVAR,
+        help=_("Language of the questions. Left out: that of gpufabric --lang."),
+    ),
+]
 _AsJson = Annotated[
     bool, typer.Option("--json", help=_("Print the spec, its file and the next command."))
 ]
 
 
-def advise(
+def advise(  # noqa: PLR0913 - one parameter for each option
     *,
     output: _Output = Path("spec.yaml"),
     answers: _File = None,
     answer: _Answer = None,
     overwrite: _Overwrite = False,
+    lang: _Language = None,  # noqa: ARG001 - its callback acts as it is read
     as_json: _AsJson = False,
     catalog: CatalogFolder = None,
 ) -> None:
     """Ask eight questions and write the spec that they make."""
     known = load_catalog(catalog)
     given = _given(answers, answer)
-    spec = spec_from(given, known) if given is not None else _asked(known)
+    spec = _asked(known) if given is None else _made(given, known, answers)
     text = spec_text(spec)
     parse_requirement(text.encode(), str(output), known.known_names())
     _check_free(output, overwrite=overwrite, may_ask=given is None)
     write_text(output, text)
     _tell(output, spec, as_json=as_json)
+
+
+def _made(given: dict[str, str], known: Catalog, file: Path | None) -> dict[str, Any]:
+    """The spec that answers make; what is wrong in a file is told with its place."""
+    try:
+        return spec_from(given, known)
+    except InputError as error:
+        if file is None:
+            raise
+        document = read_document(file, str(file))
+        content = document.content()
+        keys = content.keys() & given.keys() if isinstance(content, Mapping) else set[str]()
+        places = {key: document.at((key,)) for key in keys}
+        raise InputError(
+            [replace(one, where=places.get(one.where, one.where)) for one in error.faults]
+        ) from error
 
 
 def _given(file: Path | None, single: list[str] | None) -> dict[str, str] | None:

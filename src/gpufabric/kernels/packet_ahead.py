@@ -38,9 +38,10 @@ def look_ahead(run: PacketRun, lane: int) -> None:
         prefetch(run.packets, number)
         look_at_packet(run, middle >> KIND_BITS)
         look_at_ways(run, near >> KIND_BITS)
-    elif kind == SENT:  # one that is asleep has another kind
-        prefetch(run.ports, number)
-        prefetch(run.queues, number * (run.rules[0].n_classes + 1))
+    elif kind == SENT or far < 0:  # asleep, as only these are
+        if far >= 0:
+            prefetch(run.ports, number)
+            prefetch(run.queues, number * (run.rules[0].n_classes + 1))
         if middle >= 0:
             look_at_port(run, middle >> KIND_BITS)
         if near >= 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import date
 
 from gpufabric.core.errors import nearest
 from gpufabric.core.text import _
@@ -48,8 +49,8 @@ def assumption_faults(spec: Spec, known: KnownNames) -> Iterator[FieldFault]:
 def _offer_faults(spec: Spec) -> Iterator[FieldFault]:
     """Refuse offers of one name, of two prices, and of a candidate that is not there."""
     offers = spec.get("offers")
-    names = {str(candidate.get("name")) for candidate in candidates_of(spec)}
-    fabrics = {str(candidate.get("fabric")) for candidate in candidates_of(spec)}
+    of = {str(each.get("name")): str(each.get("fabric")) for each in candidates_of(spec)}
+    names, fabrics = set(of), set(of.values())
     taken: set[str] = set()
     for index, offer in enumerate(offers if isinstance(offers, list | tuple) else ()):
         if not isinstance(offer, Mapping):
@@ -75,6 +76,14 @@ def _offer_faults(spec: Spec) -> Iterator[FieldFault]:
                 _('there is no candidate "{name}".').format(name=printable(candidate)),
                 expected=_("one of {names}").format(names=", ".join(sorted(names))),
                 remedy=nearest(candidate[:64], sorted(names)),
+            )
+        elif isinstance(candidate, str) and offer.get("fabric") not in (None, of[candidate]):
+            yield FieldFault(
+                ("offers", index, "fabric"),
+                _("it is {fabric}, and the offer's candidate {name} is {own}.").format(
+                    fabric=offer["fabric"], name=candidate, own=of[candidate]
+                ),
+                remedy=_("Remove the fabric, or name another candidate."),
             )
         elif fabrics and offer.get("fabric") in {"infiniband", "roce"} - fabrics:
             yield FieldFault(
@@ -150,9 +159,24 @@ def _currency_faults(site: Spec) -> Iterator[FieldFault]:
             _("a rate is given, but the currency is USD."),
             remedy=_("Set site.currency or remove the rate."),
         )
-    if site.get("currency_date") is not None and number_at(site, "currency_rate") is None:
+    day = site.get("currency_date")
+    if isinstance(day, str) and not _is_date(day):
+        yield FieldFault(
+            ("site", "currency_date"),
+            _('"{found}" is no date.').format(found=printable(day)),
+            expected=_("year, month and day, such as {date}").format(date="2026-11-30"),
+        )
+    if day is not None and number_at(site, "currency_rate") is None:
         yield FieldFault(
             ("site", "currency_date"),
             _("the date of a rate is given, but no rate."),
             remedy=_("Add site.currency_rate or remove the date."),
         )
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

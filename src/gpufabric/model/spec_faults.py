@@ -172,7 +172,9 @@ def _unknown_key(path: FieldPath, schema: Schema) -> FieldFault:
     return FieldFault(
         path,
         _("there is no such key."),
-        expected=_("one of {names}").format(names=", ".join(allowed)),
+        expected=_("one of {names}").format(names=", ".join(allowed))
+        if allowed
+        else _special_expectation(path),
         remedy=remedy,
         is_about_key=True,
     )
@@ -217,7 +219,16 @@ def _special_expectation(path: FieldPath) -> str:
         return _("infiniband, roce, infiniband-ndr, roce:sn5600 or the like, or a mapping")
     if path[:1] == ("candidates",) and path[-1] == "name":
         return _("1 to 64 characters without slash, not starting with a dot")
-    return ""
+    return _expected_assumption(len(path)) if path[:2] == ("cost", "assumptions") else ""
+
+
+def _expected_assumption(depth: int) -> str:
+    """Return what may stand under ``cost.assumptions``, in a number of it, or in its range."""
+    if depth == len(("cost", "assumptions")):
+        return _("a mapping of numbers of the ledger, such as energy.usd_per_kwh: 0.1")
+    if depth == len(("cost", "assumptions", "energy.usd_per_kwh")):
+        return _("a number, [low, mid, high], or a mapping with low, mid, high")
+    return _("low, mid and high, each a number of 0 or more")
 
 
 def _found(item: Item | None) -> str:

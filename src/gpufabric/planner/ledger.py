@@ -88,7 +88,7 @@ def ledger(
         _row(economics.quantities[key], of_winner.get(key, 0.0), of_margin.get(key, 0.0))
         for key in read
     ]
-    rows.sort(key=lambda row: (-max(row.share_of_winner, row.share_of_margin), row.key))
+    rows.sort(key=lambda row: (-row.share_of_margin, -row.share_of_winner, row.key))
     facts = {cost.case.facts.name: cost.case.facts for cost in economics.costs}
     counted = [row for one in facts.values() for row in _design_rows(one)]
     return (*rows, *counted, *_offer_rows(economics.costs))

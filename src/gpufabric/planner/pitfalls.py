@@ -57,6 +57,7 @@ def pitfalls(economics: Economics) -> tuple[Pitfall, ...]:
     plan = economics.plan
     found = [
         *_one_host(plan),
+        *_currency(plan),
         *_direct(economics),
         *_skill(plan),
         *_vendor(plan),
@@ -143,6 +144,20 @@ def _one_host(plan: Plan) -> Iterator[Pitfall]:
             "",
             _("All GPUs stand in one host and talk over NVLink: no network is needed for them."),
             _("Buy none, or say under growth what it must grow to."),
+        )
+
+
+def _currency(plan: Plan) -> Iterator[Pitfall]:
+    """Yield that amounts are not in the currency that the spec asks for."""
+    site = plan.requirement.site
+    if site.currency != "USD" and site.currency_rate is None:
+        yield Pitfall(
+            "no_rate",
+            "",
+            _("{code} is asked for without its rate: all amounts are in USD.").format(
+                code=site.currency
+            ),
+            _("Set site.currency_rate and site.currency_date."),
         )
 
 

@@ -282,13 +282,14 @@ def _team(text: str, _known: KnownNames, _answers: Answers) -> Spec:
     return {"team": {"infiniband": words[0], "ethernet": words[1]}}
 
 
-def _amount(key: str, text: str, most: float) -> float:
+def _amount(key: str, text: str, most: float, expected: str = "") -> float:
     try:
         amount = float(text.replace(",", "").replace("_", ""))
     except ValueError:
         amount = -1.0
     if not 0 < amount <= most:
-        raise _wrong(key, text, _("a number above 0, at most {most}").format(most=f"{most:,.12g}"))
+        number = _("a number above 0, at most {most}").format(most=f"{most:,.12g}")
+        raise _wrong(key, text, expected.format(number=number) if expected else number)
     return amount
 
 
@@ -306,7 +307,7 @@ def _aim(text: str, _known: KnownNames, _answers: Answers) -> Spec:
 def _subscription(text: str, _known: KnownNames, _answers: Answers) -> Spec:
     if text.lower() in ("yes", "no"):
         return {"offers": text.lower() == "yes"}
-    fee = _amount("subscription", text, 1e6)
+    fee = _amount("subscription", text, 1e6, _("yes, no, or {number}"))
     return {"offers": [{"name": "offer", "usd_per_port_month": fee}]}
 
 
@@ -320,7 +321,7 @@ def _value(text: str, known: KnownNames, answers: Answers) -> Spec:
     words = text.split()
     if len(words) > len(("usd", "years")):
         raise _wrong("value", text, _("two numbers, or market"))
-    cost[GPU_HOUR] = _amount("value", words[0], 1e6)
+    cost[GPU_HOUR] = _amount("value", words[0], 1e6, _("market, or {number}"))
     if len(words) > 1:
         years = _amount("value", words[1], MOST_YEARS)
         if years != int(years):
