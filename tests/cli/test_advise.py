@@ -97,12 +97,12 @@ def test_what_is_wrong_in_a_file_is_told_with_its_place(
     assert ended.code == 2
     assert ended.err.splitlines() == [
         (
-            f"Error: {answers}:1:7: gpus: 100 GPUs do not fill hosts of 8. Expected: a multiple of 8. "
-            "Take 96 or 104."
+            f"Error: {answers}:1:7: gpus: 100 GPUs do not fill hosts of 8. "
+            "Expected: a multiple of 8. Take 96 or 104."
         ),
         (
-            f'Error: {answers}:2:8: value: "foo" is no answer. Expected: market, or a number above 0, '
-            "at most 1,000,000."
+            f'Error: {answers}:2:8: value: "foo" is no answer. '
+            "Expected: market, or a number above 0, at most 1,000,000."
         ),
     ]
     assert not spec.exists()
