@@ -114,6 +114,16 @@ def test_64_gpus_without_network_people_take_roce_by_subscription() -> None:
     assert winner_of(turned(found, "fee.naas").above) == "infiniband+naas"
 
 
+def test_a_start_up_with_twin_port_hosts_subscribes_to_infiniband() -> None:
+    """The ports of a DGX take a module at each end of an Ethernet link; HGX hosts take one AOC."""
+    found = advice(STARTUP.replace("hgx-h100", "dgx-h100"))
+    told("64 GPUs, start-up, DGX hosts", found)
+    assert found.winner == "infiniband+naas"
+    assert found.runner_up == "roce+naas"
+    assert found.margin is not None
+    assert 0.05 < found.margin.mean / found.ranked(found.winner).total.mean < 0.2
+
+
 def test_a_start_up_that_pays_enough_buys_instead() -> None:
     dear = STARTUP[:-1] + ", offers: [{name: naas, usd_per_port_month: 900}]}"
     assert advice(dear).winner == "infiniband"
