@@ -231,6 +231,20 @@ def test_the_chart_is_the_ranking_at_the_specs_own_size() -> None:
     assert size.winners[1] == again.winner
 
 
+def test_the_mean_of_a_unit_cost_is_mean_cost_over_mean_work() -> None:
+    """A mean of ratios would hang on the draws in which nearly no work is done."""
+    outcomes = {cost.case.name: cost.outcome for cost in money().costs}
+    for case in advice().ranking:
+        found = outcomes[case.name]
+        hours = found.present_gpu_hours
+        assert case.per_gpu_hour.mean == pytest.approx(found.total.mean() / hours.mean())
+        assert found.per_work is not None
+        assert case.per_million_work is not None
+        whole = (found.total + found.gpu_hour_usd * hours).mean() / hours.mean()
+        of_hour = (found.per_gpu_hour + found.gpu_hour_usd) / found.per_work
+        assert case.per_million_work.mean == pytest.approx(whole / of_hour[0] * 1e6)
+
+
 def test_a_currency_without_its_rate_is_told() -> None:
     spec = "{gpus: 16, host: dgx-h100, candidates: [roce], cost: {draws: 64}, site: {currency: EUR"
     told = {one.key: one for one in advice(spec + "}}").pitfalls}["no_rate"]

@@ -48,7 +48,8 @@ class RankedCase:
     start_usd
         What is paid at the start [USD].
     per_gpu, per_gpu_hour
-        Total for each GPU [USD], and levelised for each GPU-hour that did work [USD/(GPU h)].
+        Total for each GPU [USD], and levelised for each GPU-hour that did work [USD/(GPU h)]; the
+        mean of this and of all costs of work is mean cost over mean work.
     network_per_million_work, per_million_work
         Levelised total for a million units of work, and the same with the GPU-hours that do it
         at their value [USD]; None where no performance is known.
@@ -212,6 +213,7 @@ def _chances(costs: Sequence[CaseCost], allowed: Sequence[int]) -> list[float]:
 
 def _ranked(cost: CaseCost, start: Floats, decide_by: str, *, is_over: bool) -> RankedCase:
     outcome, case = cost.outcome, cost.case
+    hours = outcome.present_gpu_hours
     performance = case.facts.performance
     return RankedCase(
         name=case.name,
@@ -228,12 +230,12 @@ def _ranked(cost: CaseCost, start: Floats, decide_by: str, *, is_over: bool) -> 
         items={name: float(amount.mean()) for name, amount in outcome.items.items()},
         start_usd=band(start),
         per_gpu=band(outcome.per_gpu),
-        per_gpu_hour=band(outcome.per_gpu_hour),
-        network_per_million_work=_band_of(outcome.network_per_work, 1e6),
-        per_million_work=_band_of(outcome.per_work, 1e6),
+        per_gpu_hour=_levelised(outcome.per_gpu_hour, hours),
+        network_per_million_work=_band_of(outcome.network_per_work, hours, 1e6),
+        per_million_work=_band_of(outcome.per_work, hours, 1e6),
         work_unit="" if performance is None else performance.work_unit,
-        network_per_eflop_day=_band_of(outcome.network_per_eflop_day),
-        per_eflop_day=_band_of(outcome.per_eflop_day),
+        network_per_eflop_day=_band_of(outcome.network_per_eflop_day, hours),
+        per_eflop_day=_band_of(outcome.per_eflop_day, hours),
         precision="" if performance is None else performance.precision,
         best_chance=0.0,
         exceeds_budget=is_over,
@@ -242,5 +244,13 @@ def _ranked(cost: CaseCost, start: Floats, decide_by: str, *, is_over: bool) -> 
     )
 
 
-def _band_of(values: Floats | None, factor: float = 1.0) -> Band | None:
-    return None if values is None else band(values * factor)
+def _band_of(values: Floats | None, hours: Floats, factor: float = 1.0) -> Band | None:
+    return None if values is None else _levelised(values * factor, hours)
+
+
+def _levelised(values: Floats, hours: Floats) -> Band:
+    """Return the range of a cost for each unit of work, whose mean is mean cost over mean work.
+
+    A draw in which hardly any work is done would otherwise outweigh all others.
+    """
+    return replace(band(values), mean=float(np.average(values, weights=hours)))

@@ -66,7 +66,8 @@ def _notes(advice: Advice) -> Sequence[str]:
             "Levelised: the price that, asked for each unit when its work is done, has the same "
             "present value as the cost. The network is all that is paid for it and the GPU-hours "
             "that are lost; with GPU-hours, those that do the work are added at their value."
-        )
+        ),
+        _("Means are the mean cost over the mean work."),
     ]
     case = advice.ranked(advice.winner)
     forecast = advice.economics.plan.candidate(case.candidate).forecast
